@@ -6,11 +6,12 @@
 #   scripts/find-or-install.sh postgres          (the directory's initdb stands beside it)
 #   scripts/find-or-install.sh etcd
 #   scripts/find-or-install.sh chromium
+#   scripts/find-or-install.sh wrk               (the load generator of make bench)
 #
 # Exit 1 with a sentence on standard error when it can be neither found nor installed.
 set -euo pipefail
 
-program=${1:?usage: find-or-install.sh redis-server|postgres|etcd|chromium}
+program=${1:?usage: find-or-install.sh redis-server|postgres|etcd|chromium|wrk}
 
 find_it() {
   case $program in
@@ -25,6 +26,7 @@ case $program in
   postgres) package=postgresql ;;
   etcd) package=etcd-server ;;
   chromium) package=chromium ;;
+  wrk) package=wrk ;;
   *) echo "find-or-install.sh: unknown program $program" >&2; exit 1 ;;
 esac
 

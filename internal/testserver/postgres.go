@@ -48,7 +48,7 @@ func newPostgres() (*PostgresServer, error) {
 		return nil, err
 	}
 	s := &PostgresServer{Port: port, dir: filepath.Join(dir, "pg")}
-	path, err := program("postgres")
+	path, err := Program("postgres")
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func newPostgres() (*PostgresServer, error) {
 }
 
 func (s *PostgresServer) start() error {
-	path, err := program("postgres")
+	path, err := Program("postgres")
 	if err != nil {
 		return err
 	}

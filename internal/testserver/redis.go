@@ -50,7 +50,7 @@ func (s *RedisServer) Restart(t testing.TB) {
 }
 
 func (s *RedisServer) start() error {
-	path, err := program("redis-server")
+	path, err := Program("redis-server")
 	if err != nil {
 		return err
 	}

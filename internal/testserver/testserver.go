@@ -130,8 +130,9 @@ func await(p *Process, ready func(context.Context) error) error {
 	}
 }
 
-// program returns the path of a server program, installing it when it is missing.
-func program(name string) (string, error) {
+// Program returns the path of a program (see scripts/find-or-install.sh), installing it when
+// it is missing.
+func Program(name string) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	script := filepath.Join(filepath.Dir(here), "..", "..", "scripts", "find-or-install.sh")
 	cmd := exec.Command(script, name)

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"apiengine/apis"
+	"apiengine/fault"
+)
+
+// adminRole may call every API of its tenant.
+const adminRole = "admin"
+
+// match returns the live API of a key or an address.
+func (e *Engine) match(tenant, key, path string) (*API, map[string]string, bool) {
+	if key != "" {
+		api, ok := e.cfg.Catalog.ByKey(tenant, key)
+		return api, nil, ok
+	}
+	return e.cfg.Catalog.ByPath(tenant, path)
+}
+
+// find returns the API that c means: the live one, or the version a test run asks for.
+func (e *Engine) find(ctx context.Context, c Call) (*API, map[string]string, error) {
+	if c.Version > 0 && c.Origin == OriginTest {
+		if e.cfg.Versions == nil {
+			return nil, nil, fault.New(fault.BadRequest, "this server keeps no older versions")
+		}
+		api, err := e.cfg.Versions.Load(ctx, c.Tenant, c.Key, c.Version)
+		return api, nil, err
+	}
+	api, values, ok := e.match(c.Tenant, c.Key, c.Path)
+	if !ok {
+		if c.Key != "" {
+			return nil, nil, fault.New(fault.NotFound, "there is no API %q", c.Key)
+		}
+		return nil, nil, fault.New(fault.NotFound, "there is no API at %q", c.Path)
+	}
+	return api, values, nil
+}
+
+// admit decides whether the caller may run the API now. Test runs and nested calls have
+// been admitted by their own doors.
+func (e *Engine) admit(c Call, d *apis.Definition) error {
+	if c.Origin != OriginHTTP {
+		return nil
+	}
+	switch {
+	case !d.Enabled():
+		return fault.New(fault.Disabled, "the API %q is switched off", d.ApiEngineKey)
+	case d.StopHttp:
+		return fault.New(fault.HTTPStopped, "the API %q cannot be called over HTTP", d.ApiEngineKey)
+	case !allows(d, c.Method):
+		err := fault.New(fault.MethodNotAllowed, "the API %q does not take %s", d.ApiEngineKey, c.Method)
+		err.Fields = map[string]any{"Allow": strings.Join(d.Methods, ", ")}
+		return err
+	case c.Caller.Anonymous() && !d.AllowAnonymous:
+		return fault.New(fault.Unauthenticated, "the API %q needs a token", d.ApiEngineKey)
+	case !hasRole(c.Caller, d):
+		return fault.New(fault.Forbidden, "the API %q needs one of its roles", d.ApiEngineKey)
+	}
+	return e.rates.take(c, d)
+}
+
+func allows(d *apis.Definition, method string) bool {
+	if method == "HEAD" { // a GET without its body
+		method = "GET"
+	}
+	return slices.Contains(d.Methods, method)
+}
+
+func hasRole(c Caller, d *apis.Definition) bool {
+	if len(d.ApiRole) == 0 || slices.Contains(c.Roles, adminRole) {
+		return true
+	}
+	return slices.ContainsFunc(c.Roles, func(r string) bool { return slices.Contains(d.ApiRole, r) })
+}
+
+// gate bounds the calls in flight, in all and by tenant, without a lock.
+type gate struct {
+	max, maxTenant int64
+	all            atomic.Int64
+	tenants        sync.Map // tenant -> *atomic.Int64; as many as there are tenants with an API
+}
+
+func (g *gate) enter(tenant string) (leave func(), err error) {
+	n, ok := g.tenants.Load(tenant)
+	if !ok {
+		n, _ = g.tenants.LoadOrStore(tenant, new(atomic.Int64))
+	}
+	mine := n.(*atomic.Int64)
+	leave = func() { g.all.Add(-1); mine.Add(-1) }
+	all, own := g.all.Add(1), mine.Add(1)
+	switch {
+	case all > g.max:
+		leave()
+		return nil, busy(fault.Overloaded, "the server has as many calls as it takes")
+	case own > g.maxTenant:
+		leave()
+		return nil, busy(fault.TenantBusy, "the tenant has as many calls as it may")
+	}
+	return leave, nil
+}
+
+// busy is a refusal that a later try may not meet.
+func busy(k fault.Kind, msg string) error {
+	err := fault.New(k, "%s", msg)
+	err.Fields = map[string]any{"RetryAfterMs": 1000}
+	return err
+}

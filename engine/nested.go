@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"apiengine/fault"
+)
+
+// nested runs V8.ApiEngine.Run. A child that fails is undone alone and answers with the
+// envelope of its failure, so that the caller can surface it; what ends the whole tree
+// (deadline, lost lease, depth) is returned as an error.
+func (f *frame) nested(ctx context.Context, key string, param json.RawMessage) (json.RawMessage, error) {
+	t := f.tree
+	t.nested++
+	switch depth := f.depth() + 1; {
+	case depth > t.e.cfg.MaxDepth:
+		return nil, fault.New(fault.LimitDepth, "nested calls go at most %d deep", t.e.cfg.MaxDepth)
+	case t.nested > t.e.cfg.MaxNested:
+		return nil, fault.New(fault.LimitDepth, "one call makes at most %d nested calls", t.e.cfg.MaxNested)
+	}
+	c := Call{Tenant: f.call.Tenant, Key: key, Param: param, Caller: f.call.Caller, Origin: OriginScript,
+		RequestID: f.call.RequestID, ClientIP: f.call.ClientIP, Method: f.call.Method}
+	body, err := f.child(ctx, c)
+	if err == nil {
+		return body, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if fault.Of(err) == fault.LimitDepth {
+		return nil, err
+	}
+	t.e.cfg.Log.LogAttrs(ctx, levelOf(fault.Of(err)), "nested call failed", nestedAttrs(f, key, err)...)
+	return json.Marshal(Failure(err, f.x))
+}
+
+func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
+	api, _, err := f.tree.e.find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if !api.Definition.Enabled() {
+		return nil, fault.New(fault.Disabled, "the API %q is switched off", api.Definition.ApiEngineKey)
+	}
+	if c.Param, err = cleanParam(c.Param, nil, c.Origin); err != nil {
+		return nil, err
+	}
+	child := &frame{tree: f.tree, parent: f, api: api, call: c, x: f.x}
+	mark := 0
+	if f.scope.staged != nil {
+		mark = f.scope.staged.Mark()
+	}
+	report, err := child.run(ctx)
+	f.x.add(report)
+	if !child.owner && f.scope.staged != nil && (err != nil || !commits(report.Outcome)) {
+		f.scope.staged.RollbackTo(mark)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch out := report.Outcome; {
+	case out.IsText:
+		return json.Marshal(out.Text)
+	case out.Result == nil:
+		return json.RawMessage("null"), nil
+	default:
+		return out.Result, nil
+	}
+}
+
+// depth is 0 for the root.
+func (f *frame) depth() int {
+	n := 0
+	for p := f.parent; p != nil; p = p.parent {
+		n++
+	}
+	return n
+}

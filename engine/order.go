@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"apiengine/apis"
+	"apiengine/jsbridge"
+	"apiengine/lockwrap"
+)
+
+// run is the order of one call (contract.md section 3), root or nested. Nothing scarce is
+// held before the lock is: the runtime is taken inside script, the connection and the
+// transaction at the script's first use of the database.
+func (f *frame) run(ctx context.Context) (report jsbridge.Report, err error) {
+	if err := f.join(); err != nil { // the caller's transaction, or one of its own
+		return report, err
+	}
+	defer func() {
+		err = f.release(ctx, err) // last, on every path: the locks taken in this transaction
+	}()
+	if err := f.acquire(ctx); err != nil { // local queue, then the backend
+		return report, err
+	}
+	ctx, stop := f.bound(ctx)
+	defer stop()
+	if err := f.checkBefore(ctx); err != nil {
+		return report, err
+	}
+	if report, err = f.script(ctx); err != nil {
+		return report, f.undo(ctx, err)
+	}
+	if !commits(report.Outcome) {
+		return report, f.undo(ctx, nil)
+	}
+	if err := f.checkAfter(ctx); err != nil {
+		return report, f.undo(ctx, err)
+	}
+	if err := f.commit(ctx); err != nil {
+		return report, err
+	}
+	f.flush(ctx)
+	return report, nil
+}
+
+// commits is the rule of contract.md section 5.3: an object commits when its Code is 1,
+// anything that is not an object commits by having been returned.
+func commits(o jsbridge.Outcome) bool {
+	return !o.IsObject || (o.Code != nil && *o.Code == 1)
+}
+
+// acquire takes the lock of the API, or joins it where the tree holds it already.
+func (f *frame) acquire(ctx context.Context) error {
+	d := &f.api.Definition
+	if !d.Lock {
+		return nil
+	}
+	key, err := lockKey(f.call.Tenant, d, f.call.Param)
+	if err != nil {
+		return err
+	}
+	if f.lease = f.tree.holds(key); f.lease != nil {
+		return nil
+	}
+	plan := f.api.Plan
+	if f.parent != nil { // waits no longer than its caller has left to make use of it
+		plan.Wait = min(plan.Wait, remaining(f.parent.deadline))
+	}
+	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey})
+	if err != nil {
+		return err
+	}
+	f.lease = lease
+	f.tree.leases = append(f.tree.leases, lease)
+	f.scope.taken = append(f.scope.taken, taken{lease: lease, stopWatch: f.tree.watch(lease)})
+	f.x.locked(lease)
+	return nil
+}
+
+// lockKey is the identity of the lock that a call of d with these parameters takes.
+func lockKey(tenant string, d *apis.Definition, param json.RawMessage) (lockwrap.Key, error) {
+	value, err := lockValue(d, param)
+	return lockwrap.Key{Tenant: tenant, Scope: d.EffectiveLockScope(), Value: value}, err
+}
+
+// checkBefore confirms the grant before the script sees the world.
+func (f *frame) checkBefore(ctx context.Context) error {
+	if f.lease == nil {
+		return nil
+	}
+	return f.lease.CheckBefore(ctx)
+}
+
+// script runs the API's program with everything that this call may use.
+func (f *frame) script(ctx context.Context) (jsbridge.Report, error) {
+	return f.tree.e.cfg.Bridge.Run(ctx, f.api.Program, f.env(ctx))
+}
+
+// checkAfter asks the backend about every lock of the tree before anything is committed.
+// Where nothing waits to be committed, the release's own answer is the check after and
+// saves the round trip.
+func (f *frame) checkAfter(ctx context.Context) error {
+	if !f.owner || !f.scope.pending() {
+		return nil
+	}
+	for _, l := range f.tree.leases {
+		if err := l.Confirm(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

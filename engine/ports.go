@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"apiengine/jsbridge"
+)
+
+// Databases opens a tenant's databases. Opened ones are kept by the implementation.
+type Databases interface {
+	// Open returns the tenant's database; name "" is V8.Db, else V8.Dbs.<name>.
+	Open(ctx context.Context, tenant, name string) (Database, error)
+}
+
+// Database is one database of one tenant.
+type Database interface {
+	// Begin starts a transaction whose first statement is the fence guard, when g has a key.
+	Begin(ctx context.Context, g Guard) (Tx, error)
+	// Serial reports that a second transaction would wait for an open one (SQLite).
+	Serial() bool
+}
+
+// Guard asks for the fence guard of one lock (lock-protocol.md section 1).
+type Guard struct {
+	Key   string // the lock's printable identity; empty: no lock, no guard
+	Token int64
+	Owner string
+	Until time.Time // end of the run's budget
+}
+
+// Tx is a transaction. Its errors carry the Kinds stale_fence, store_unavailable,
+// outcome_unknown or script_error.
+type Tx interface {
+	Guard(ctx context.Context, g Guard) error
+	Query(ctx context.Context, sql string, params map[string]any) (json.RawMessage, int, error)
+	Scalar(ctx context.Context, sql string, params map[string]any) (json.RawMessage, error)
+	Exec(ctx context.Context, sql string, params map[string]any) (int64, error)
+	Form(ctx context.Context, f Form) (jsbridge.FormResult, error)
+	Savepoint(ctx context.Context) (name string, err error)
+	RollbackTo(ctx context.Context, name string) error
+	ReleaseSavepoint(ctx context.Context, name string) error
+	// Commit does not end with ctx: a commit that is under way is seen through.
+	Commit(ctx context.Context) error
+	Rollback(ctx context.Context) error
+}
+
+// Form is one FormEngine call.
+type Form struct {
+	Op, Table string
+	Options   json.RawMessage
+	UserID    string
+	UserName  string
+	Tenant    string
+}
+
+// Caches gives each tenant its cache.
+type Caches interface {
+	For(tenant string) jsbridge.Cache
+	// Stage returns an overlay over the tenant's cache that keeps writes until Flush.
+	Stage(tenant string) Staged
+}
+
+// Staged is a cache whose plain writes wait for the commit (contract.md section 5.4). A
+// reader sees its own writes.
+type Staged interface {
+	jsbridge.Cache
+	Empty() bool
+	Mark() int
+	RollbackTo(mark int)
+	Flush(ctx context.Context) error      // apply the writes in order
+	Invalidate(ctx context.Context) error // remove every key that was to be written
+}
+
+// Settings are what an administrator set for a tenant.
+type Settings interface {
+	SysConfig(tenant string) json.RawMessage
+	Secret(ctx context.Context, tenant, name string) (string, error)
+}
+
+// Versions loads an older version of an API, for test runs.
+type Versions interface {
+	Load(ctx context.Context, tenant, key string, version int) (*API, error)
+}

@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"apiengine/fault"
+	"apiengine/jsbridge"
+	"apiengine/lockwrap"
+)
+
+// scope is what commits together: the transactions, the staged cache writes and the locks
+// of one frame and of those nested in it that joined it.
+type scope struct {
+	parent    *scope
+	mode      string          // of the frame that began it: auto, own or none
+	txs       map[string]*txn // open transactions by database name
+	staged    Staged          // nil: nothing has been staged
+	stages    bool            // writes of the frame that began it wait for the commit
+	taken     []taken         // locks taken inside, oldest first
+	committed bool
+}
+
+type taken struct {
+	lease     *lockwrap.Lease
+	stopWatch func()
+}
+
+// txn is one open transaction of a scope.
+type txn struct {
+	name    string
+	db      Database
+	tx      Tx
+	guarded int // how many of the tree's leases have their guard in it
+}
+
+// join gives the frame its scope: the caller's, or a new one.
+func (f *frame) join() error {
+	d := &f.api.Definition
+	if p := f.parent; p != nil && d.Transaction == "auto" && p.scope.mode != "none" {
+		f.scope = p.scope
+	} else {
+		f.owner = true
+		f.scope = &scope{mode: d.Transaction, stages: d.Effects == "staged"}
+		if p != nil {
+			f.scope.parent = p.scope
+		}
+	}
+	f.cache = f.tree.e.cfg.Caches.For(f.call.Tenant)
+	if f.scope.stages || d.Effects == "staged" {
+		if f.scope.staged == nil {
+			f.scope.staged = f.tree.e.cfg.Caches.Stage(f.call.Tenant)
+		}
+		f.cache = f.scope.staged
+	}
+	return nil
+}
+
+// pending reports whether the scope has anything to commit or to apply.
+func (s *scope) pending() bool {
+	return len(s.txs) > 0 || (s.staged != nil && !s.staged.Empty())
+}
+
+// open returns the frame's transaction on a database, begun and guarded for every lock
+// that the tree holds, with a savepoint for each frame that may be undone alone.
+func (f *frame) open(ctx context.Context, name string) (*txn, error) {
+	t := f.scope.txs[name]
+	if t == nil {
+		db, err := f.database(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = f.begin(ctx, name, db); err != nil {
+			return nil, err
+		}
+		if f.scope.txs == nil {
+			f.scope.txs = map[string]*txn{}
+		}
+		f.scope.txs[name] = t
+		f.mark(t, "")
+		return t, nil
+	}
+	if err := f.savepoints(ctx, t); err != nil {
+		return nil, err
+	}
+	return t, f.guard(ctx, t)
+}
+
+// begin starts a transaction with the guard of the tree's first lock in the same flush,
+// and adds those of the others. From here on the caller's hanging up stops nothing.
+func (f *frame) begin(ctx context.Context, name string, db Database) (*txn, error) {
+	f.tree.begun.Store(true)
+	first := Guard{Until: f.deadline}
+	t := &txn{name: name, db: db}
+	if ls := f.tree.leases; len(ls) > 0 {
+		first, t.guarded = guardOf(ls[0], f.deadline), 1
+	}
+	var err error
+	if t.tx, err = db.Begin(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := f.guard(ctx, t); err != nil {
+		return nil, errors.Join(err, t.tx.Rollback(ctx))
+	}
+	return t, nil
+}
+
+func guardOf(l *lockwrap.Lease, until time.Time) Guard {
+	return Guard{Key: l.Key().String(), Token: l.Token(), Owner: l.Owner(), Until: until}
+}
+
+// guard adds the guards of locks taken since the transaction began.
+func (f *frame) guard(ctx context.Context, t *txn) error {
+	for t.guarded < len(f.tree.leases) {
+		if err := t.tx.Guard(ctx, guardOf(f.tree.leases[t.guarded], f.deadline)); err != nil {
+			return err
+		}
+		t.guarded++
+	}
+	return nil
+}
+
+// savepoints gives every frame between the scope's own and this one a savepoint in t, the
+// outermost first, so that each can be undone alone.
+func (f *frame) savepoints(ctx context.Context, t *txn) error {
+	if f.owner {
+		return nil
+	}
+	if err := f.parent.savepoints(ctx, t); err != nil {
+		return err
+	}
+	if _, has := f.saves[t]; has {
+		return nil
+	}
+	name, err := t.tx.Savepoint(ctx)
+	if err == nil {
+		f.setSave(t, name)
+	}
+	return err
+}
+
+// mark notes for this frame and its callers in the scope that t did not exist before them.
+func (f *frame) mark(t *txn, name string) {
+	for ; f != nil && !f.owner; f = f.parent {
+		f.setSave(t, name)
+	}
+}
+
+func (f *frame) setSave(t *txn, name string) {
+	if f.saves == nil {
+		f.saves = map[*txn]string{}
+	}
+	f.saves[t] = name
+}
+
+// undo takes back what the frame did: everything when the scope is its own, else what
+// lies behind its savepoints. It returns cause, or the reason why that failed.
+func (f *frame) undo(ctx context.Context, cause error) error {
+	ctx = context.WithoutCancel(ctx)
+	var failed error
+	for name, t := range f.scope.txs {
+		save, mine := f.saves[t]
+		switch {
+		case f.owner, mine && save == "":
+			failed = errors.Join(failed, t.tx.Rollback(ctx))
+			delete(f.scope.txs, name)
+		case mine:
+			failed = errors.Join(failed, t.tx.RollbackTo(ctx, save))
+		}
+	}
+	if f.owner && f.scope.staged != nil {
+		f.scope.staged.RollbackTo(0)
+	}
+	if failed != nil && !f.owner { // the caller's transaction cannot go on
+		f.tree.cancel(failed)
+	}
+	if cause == nil && !f.owner {
+		return failed
+	}
+	return cause // a failed rollback of a connection that is thrown away changes nothing
+}
+
+// commit commits the scope's transactions; a joined frame only lets go of its savepoints.
+func (f *frame) commit(ctx context.Context) error {
+	if !f.owner {
+		return f.keep(ctx)
+	}
+	for _, name := range sortedKeys(f.scope.txs) {
+		t := f.scope.txs[name]
+		delete(f.scope.txs, name)
+		if err := t.tx.Commit(ctx); err != nil {
+			if fault.Of(err) == fault.OutcomeUnknown && f.scope.staged != nil {
+				f.invalidate(ctx, err) // it may have landed: what the cache holds may be old
+			}
+			return f.undo(ctx, err)
+		}
+		f.scope.committed = true
+	}
+	return nil
+}
+
+// keep makes a joined frame's work part of its caller's.
+func (f *frame) keep(ctx context.Context) error {
+	for _, t := range f.scope.txs {
+		if save := f.saves[t]; save != "" {
+			if err := t.tx.ReleaseSavepoint(ctx, save); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flush applies the staged cache writes after the commit. When the lease ran out in the
+// commit, every key is removed instead: a cache may be emptied, never made stale. The
+// answer stays what the commit made it.
+func (f *frame) flush(ctx context.Context) {
+	s := f.scope
+	if !f.owner || s.staged == nil || s.staged.Empty() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
+	defer cancel()
+	if !slices.ContainsFunc(f.tree.leases, func(l *lockwrap.Lease) bool { return !l.Held() }) {
+		err := s.staged.Flush(ctx)
+		s.committed = true // applied under a lock that the check after confirmed
+		if err == nil {
+			return
+		}
+		f.tree.e.cfg.Log.Error("staged cache writes failed, removing their keys", "execution", f.x.ID, "error", err)
+	}
+	f.invalidate(ctx, nil)
+}
+
+// flushLimit bounds the work on the cache after a commit.
+const flushLimit = 5 * time.Second
+
+func (f *frame) invalidate(ctx context.Context, why error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
+	defer cancel()
+	if err := f.scope.staged.Invalidate(ctx); err != nil {
+		f.tree.e.cfg.Log.Error("staged keys could not be removed from the cache", "execution", f.x.ID, "error", err, "after", why)
+	}
+}
+
+// release ends a scope: its locks go, youngest first. A lock that turns out to have been
+// lost makes the call fail, unless its commit was checked and has landed.
+func (f *frame) release(ctx context.Context, err error) error {
+	if !f.owner {
+		return err
+	}
+	s := f.scope
+	for len(s.taken) > 0 {
+		last := s.taken[len(s.taken)-1]
+		s.taken = s.taken[:len(s.taken)-1]
+		last.stopWatch()
+		lost := last.lease.Release(ctx)
+		f.x.released(last.lease)
+		f.tree.leases = slices.DeleteFunc(f.tree.leases, func(l *lockwrap.Lease) bool { return l == last.lease })
+		if err == nil && lost != nil && !s.committed {
+			err = lost
+		}
+	}
+	return err
+}
+
+var _ jsbridge.Lock = leaseView{}

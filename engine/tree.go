@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"apiengine/fault"
+	"apiengine/jsbridge"
+	"apiengine/lockwrap"
+)
+
+// tree is one call with all the calls nested in it. Its scripts run one at a time, so
+// only what the caller's hanging up touches is atomic.
+type tree struct {
+	e      *Engine
+	call   Call
+	cancel context.CancelCauseFunc // ends the whole tree
+	leases []*lockwrap.Lease       // every lock that the tree holds, oldest first
+	nested int
+	begun  atomic.Bool // a transaction has begun: the caller's hanging up no longer stops the tree
+}
+
+// holds returns the tree's lease on key, or nil.
+func (t *tree) holds(key lockwrap.Key) *lockwrap.Lease {
+	for _, l := range t.leases {
+		if l.Key() == key {
+			return l
+		}
+	}
+	return nil
+}
+
+// frame is one call of a tree while it runs.
+type frame struct {
+	tree     *tree
+	parent   *frame // nil for the root
+	api      *API
+	call     Call
+	scope    *scope
+	owner    bool // the scope ends with this frame
+	lease    *lockwrap.Lease
+	deadline time.Time
+	cache    jsbridge.Cache
+	saves    map[*txn]string // savepoint this frame began in each open transaction; "" = it opened it
+	x        *Execution      // the root's record; nested calls add to its counts
+}
+
+// root runs a call that no script made.
+func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) error {
+	// The caller's hanging up ends the wait for the lock, and the run until it has begun a
+	// transaction; from then on only the deadline and the lease do (contract.md section 5.3).
+	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	t := &tree{e: e, call: c, cancel: cancel}
+	stop := context.AfterFunc(ctx, func() {
+		if !t.begun.Load() {
+			cancel(context.Cause(ctx))
+		}
+	})
+	defer stop()
+	f := &frame{tree: t, api: api, call: c, x: res.Execution}
+	report, err := f.run(runCtx)
+	out := report.Outcome
+	res.Body, res.IsText, res.Response = out.Result, out.IsText, out.Response
+	if out.IsText {
+		res.Body = []byte(out.Text)
+	}
+	f.x.note(f, report, err)
+	return err
+}
+
+// bound derives the run's context: it ends at the run's deadline, or when the lease is
+// lost, each with its own cause.
+func (f *frame) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	var sent time.Time
+	if f.lease != nil {
+		sent = f.lease.Sent()
+	}
+	f.deadline = f.api.Plan.RunDeadline(sent, time.Now())
+	if p := f.parent; p != nil && p.deadline.Before(f.deadline) {
+		f.deadline = p.deadline // a child has no more than its caller's rest
+	}
+	over := fault.New(fault.Timeout, "the run of %s reached its deadline (Timeout %d s)", f.api.Definition.ApiEngineKey, f.api.Definition.Timeout)
+	return context.WithDeadlineCause(ctx, f.deadline, over)
+}
+
+// watch ends the whole tree when a lease of it is lost, until the returned function is called.
+func (t *tree) watch(l *lockwrap.Lease) (stop func()) {
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-l.Lost():
+			t.cancel(l.Err())
+		case <-quit:
+		}
+	}()
+	return func() { close(quit); <-gone }
+}

@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows is the import graph of docs/decisions.md: who may import whom of our own
+// packages. A package that is not listed may not exist.
+var arrows = map[string][]string{
+	"fault":      {},
+	"budget":     {"fault"},
+	"migrations": {},
+
+	"lockwrap":          {"budget", "fault"},
+	"lockwrap/embedded": {"lockwrap", "budget", "fault"},
+	"lockwrap/redis":    {"lockwrap", "budget", "fault"},
+	"lockwrap/locktest": {"lockwrap", "budget", "fault"},
+	"apis":              {"budget", "fault"},
+	"store":             {"fault", "migrations"},
+	"store/storetest":   {"store", "fault"},
+	"store/tenantdb":    {"fault", "migrations"},
+	"cache":             {"fault"},
+
+	"jsbridge": {"fault"},
+
+	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap"},
+
+	"server":          {"engine", "apis", "fault"},
+	"internal/client": {"apis", "fault"},
+	"examples":        {},
+
+	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "apis", "store",
+		"store/tenantdb", "cache", "jsbridge", "engine", "server", "internal/client", "examples"},
+	"cmd/apiengine": {"internal/app"},
+
+	"internal/testserver": {},
+}
+
+func TestImportGraph(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles", "apiengine/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+			GoFiles    []string
+		}
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) == 0 {
+			continue // tests only
+		}
+		seen++
+		name := strings.TrimPrefix(p.ImportPath, "apiengine/")
+		allowed, known := arrows[name]
+		if !known {
+			t.Errorf("package %s is not in the table: say what it is for, and what it may import", name)
+			continue
+		}
+		for _, i := range p.Imports {
+			ours, ok := strings.CutPrefix(i, "apiengine/")
+			if ok && !slices.Contains(allowed, ours) {
+				t.Errorf("%s imports %s, which the table does not allow", name, ours)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d packages were looked at", seen)
+	}
+}

@@ -1,0 +1,168 @@
+// Package app wires the parts together: it reads the settings, opens what they name, and
+// runs the server. It is the only reader of the environment and the only package that
+// knows all others.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"apiengine/cache"
+	"apiengine/engine"
+	"apiengine/jsbridge"
+	"apiengine/lockwrap"
+	"apiengine/store"
+)
+
+// App is everything that one node runs.
+type App struct {
+	Settings  Settings
+	Log       *slog.Logger
+	Store     *store.Store
+	Engine    *engine.Engine
+	library   *library
+	databases *databases
+	bridge    *jsbridge.Bridge
+	locks     *lockwrap.Manager
+	pool      *pgxpool.Pool
+
+	closers []func(context.Context) error // in the order of opening
+}
+
+// Open starts every part that the settings name; the caller closes the App. An error says
+// which part could not be had, and leaves nothing open.
+func Open(ctx context.Context, s Settings, log *slog.Logger) (a *App, err error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	a = &App{Settings: s, Log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+			a = nil
+		}
+	}()
+	for _, step := range []func(context.Context) error{
+		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openEngine,
+	} {
+		if err := step(ctx); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// Close stops the parts in the reverse order of their opening.
+func (a *App) Close(ctx context.Context) error {
+	var errs []error
+	for _, c := range slices.Backward(a.closers) {
+		errs = append(errs, c(ctx))
+	}
+	a.closers = nil
+	return errors.Join(errs...)
+}
+
+func (a *App) onClose(f func(context.Context) error) { a.closers = append(a.closers, f) }
+
+// openDataDir makes the data folder and, where anything embedded lives in it, keeps every
+// other process out of it.
+func (a *App) openDataDir(context.Context) error {
+	s := &a.Settings
+	if err := os.MkdirAll(filepath.Join(s.DataDir, "tenants"), 0o700); err != nil {
+		return &SettingError{"data-dir", "cannot be made: " + err.Error()}
+	}
+	if s.DatabaseURL != "" && s.usesRedisLock() {
+		return nil
+	}
+	return a.lockDataDir()
+}
+
+func (a *App) openStore(ctx context.Context) error {
+	s := &a.Settings
+	key, err := a.secretKey()
+	if err != nil {
+		return err
+	}
+	cfg := store.Config{SQLitePath: filepath.Join(s.DataDir, "apiengine.db"), Sync: s.SqliteSync, SecretKey: key}
+	if s.DatabaseURL != "" {
+		if a.pool, err = openPool(ctx, s.DatabaseURL); err != nil {
+			return err
+		}
+		a.onClose(func(context.Context) error { a.pool.Close(); return nil })
+		cfg.SQLitePath, cfg.Pool = "", a.pool
+	}
+	if a.Store, err = store.Open(ctx, cfg); err != nil {
+		return fmt.Errorf("the platform's database: %w", err)
+	}
+	a.onClose(func(context.Context) error { return a.Store.Close() })
+	return nil
+}
+
+func (a *App) openDatabases(context.Context) error {
+	a.databases = &databases{pool: a.pool, dir: a.Settings.DataDir, sync: a.Settings.SqliteSync, store: a.Store}
+	a.onClose(func(context.Context) error { a.databases.close(); return nil })
+	return nil
+}
+
+func (a *App) openScripts(context.Context) (err error) {
+	if a.bridge, err = jsbridge.New(jsbridge.Config{}); err != nil {
+		return err
+	}
+	a.onClose(func(context.Context) error { a.bridge.Close(); return nil })
+	return nil
+}
+
+func (a *App) openEngine(ctx context.Context) error {
+	caches, err := a.openCache()
+	if err != nil {
+		return err
+	}
+	catalog := newCatalog()
+	a.library = &library{store: a.Store, catalog: catalog, log: a.Log}
+	a.Engine, err = engine.New(engine.Config{
+		Catalog: catalog, Locks: a.locks, Bridge: a.bridge, Databases: a.databases, Caches: caches,
+		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
+		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
+	})
+	if err != nil {
+		return err
+	}
+	return a.library.load(ctx)
+}
+
+// caches gives the engine its cache port.
+type caches struct{ cache.Backend }
+
+func (c caches) For(tenant string) jsbridge.Cache  { return c.Backend.For(tenant) }
+func (c caches) Stage(tenant string) engine.Staged { return cache.NewStaged(c.Backend.For(tenant)) }
+
+func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, &SettingError{"database-url", "cannot be read as a PostgreSQL address"} // err repeats the password
+	}
+	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	return pgxpool.NewWithConfig(ctx, cfg)
+}
+
+// NewLog makes the log that the settings ask for.
+func NewLog(s Settings, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
+		level = slog.LevelInfo // kong admits only the four names
+	}
+	opt := &slog.HandlerOptions{Level: level}
+	if s.LogFormat == "text" {
+		return slog.New(slog.NewTextHandler(w, opt))
+	}
+	return slog.New(slog.NewJSONHandler(w, opt))
+}

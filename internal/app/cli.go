@@ -1,0 +1,93 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes of every command.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// commands is the command line (contract.md section 8).
+type commands struct {
+	Config kong.ConfigFlag `name:"config" env:"APIENGINE_CONFIG" placeholder:"FILE" help:"YAML file of settings; flags and environment variables win over it."`
+
+	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Migrate migrateCmd `cmd:"" help:"Bring the platform's database up to date, or show where it stands."`
+	Check   checkCmd   `cmd:"" help:"Check the definition files of a folder; no server is needed."`
+	Push    pushCmd    `cmd:"" help:"Send the definition files of a folder to a server."`
+	Pull    pullCmd    `cmd:"" help:"Write a server's definitions into a folder."`
+	Diff    diffCmd    `cmd:"" help:"Show what push would change."`
+	Run     runCmd     `cmd:"" help:"Run an API as a test and show its answer and console."`
+	Plan    planCmd    `cmd:"" help:"Show the lock, lease, wait and deadline that a call would have, and why."`
+	Token   tokenCmd   `cmd:"" help:"Make, list and revoke tokens."`
+	Tenant  tenantCmd  `cmd:"" help:"Make and list tenants."`
+	SQL     sqlCmd     `cmd:"" name:"sql" help:"Run one statement in a tenant's database."`
+	Show    configCmd  `cmd:"" name:"config" help:"Show every setting and where it comes from; secrets are masked."`
+	Version versionCmd `cmd:"" help:"Show the version."`
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	out, err io.Writer
+}
+
+// Main runs the command line and returns the exit code: 0 ok, 1 failed, 2 usage. An
+// interrupt or SIGTERM ends the command in an orderly way, a second one at once.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal has its default effect
+	return run(ctx, args, streams{stdout, stderr})
+}
+
+func run(ctx context.Context, args []string, io streams) int {
+	var c commands
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("apiengine"), kong.UsageOnError(), kong.Writers(io.out, io.err),
+		kong.Description("HTTP endpoints in JavaScript, each inside its own distributed lock."),
+		kong.Exit(func(code int) { exited = code }), kong.Configuration(yamlResolver),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io))
+	if err != nil {
+		fmt.Fprintln(io.err, "apiengine:", err)
+		return exitFailed
+	}
+	k, err := parser.Parse(args)
+	if exited >= 0 { // --help has been answered
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintln(io.err, "apiengine:", err)
+		return exitUsage
+	}
+	return exitCode(k.Run(parser), io.err)
+}
+
+// exitCode reports an error and tells usage from failure.
+func exitCode(err error, w io.Writer) int {
+	if err == nil {
+		return exitOK
+	}
+	if !errors.Is(err, errReported) {
+		fmt.Fprintln(w, "apiengine:", err)
+	}
+	var s *SettingError
+	if errors.As(err, &s) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// errReported is a failure that the command has already shown.
+var errReported = errors.New("reported")

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"apiengine/engine"
+	"apiengine/fault"
+	"apiengine/jsbridge"
+	"apiengine/store"
+	"apiengine/store/tenantdb"
+)
+
+// databases opens each tenant's own database once and keeps it: an SQLite file in
+// data-dir/tenants, or a schema of its own in PostgreSQL.
+type databases struct {
+	pool  *pgxpool.Pool // nil: SQLite
+	dir   string
+	sync  string
+	store *store.Store
+
+	mu   sync.Mutex
+	open map[string]*tenantdb.DB
+}
+
+// Open implements engine.Databases.
+func (d *databases) Open(ctx context.Context, tenant, name string) (engine.Database, error) {
+	if name != "" {
+		return nil, fault.New(fault.ScriptError, "no database %q is configured for V8.Dbs", name)
+	}
+	db, err := d.tenant(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return database{db}, nil
+}
+
+// tenant returns the tenant's database, opened at its first use.
+func (d *databases) tenant(ctx context.Context, tenant string) (*tenantdb.DB, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if db := d.open[tenant]; db != nil {
+		return db, nil
+	}
+	if _, err := d.store.Tenant(ctx, tenant); err != nil {
+		return nil, err
+	}
+	db, err := d.connect(context.WithoutCancel(ctx), tenant)
+	if err != nil {
+		return nil, err
+	}
+	if d.open == nil {
+		d.open = map[string]*tenantdb.DB{}
+	}
+	d.open[tenant] = db
+	return db, nil
+}
+
+func (d *databases) connect(ctx context.Context, tenant string) (*tenantdb.DB, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if d.pool != nil {
+		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: "tenant_" + tenant})
+	}
+	return tenantdb.OpenSQLite(ctx, tenantdb.SQLiteConfig{Path: filepath.Join(d.dir, "tenants", tenant+".db"), Sync: d.sync})
+}
+
+func (d *databases) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, db := range d.open {
+		db.Close()
+	}
+	d.open = nil
+}
+
+// database turns a tenantdb.DB into the engine's port.
+type database struct{ db *tenantdb.DB }
+
+func (d database) Begin(ctx context.Context, g engine.Guard) (engine.Tx, error) {
+	tx, err := d.db.Begin(ctx, tenantdb.Guard(g))
+	if err != nil {
+		return nil, err
+	}
+	return transaction{tx}, nil
+}
+
+func (d database) Serial() bool { return d.db.Dialect() == "sqlite" }
+
+// transaction turns a tenantdb.Tx into the engine's port.
+type transaction struct{ *tenantdb.Tx }
+
+func (t transaction) Guard(ctx context.Context, g engine.Guard) error {
+	return t.Tx.Guard(ctx, tenantdb.Guard(g))
+}
+
+func (t transaction) Form(ctx context.Context, f engine.Form) (jsbridge.FormResult, error) {
+	r, err := t.Tx.Form(ctx, tenantdb.FormCall{Op: f.Op, Table: f.Table, Options: f.Options,
+		Who: tenantdb.Who{UserID: f.UserID, UserName: f.UserName, Tenant: f.Tenant}})
+	return jsbridge.FormResult(r), err
+}

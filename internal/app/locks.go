@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"apiengine/apis"
+	"apiengine/cache"
+	"apiengine/engine"
+	"apiengine/jsbridge"
+	"apiengine/lockwrap"
+	"apiengine/lockwrap/embedded"
+	lockredis "apiengine/lockwrap/redis"
+)
+
+// openLocks starts the lock manager on the backend that the settings mean.
+func (a *App) openLocks(ctx context.Context) error {
+	backend, err := a.lockBackend(ctx)
+	if err != nil {
+		return err
+	}
+	s := &a.Settings
+	a.locks, err = lockwrap.New(lockwrap.Config{Backend: backend, Prefix: s.Prefix, Instance: s.instanceName(),
+		MaxQueue: s.MaxWaiters, VerifyAlways: s.LockVerify == "always"})
+	if err != nil {
+		return err
+	}
+	a.onClose(a.locks.Close)
+	return nil
+}
+
+func (a *App) lockBackend(ctx context.Context) (lockwrap.Backend, error) {
+	if a.Settings.usesRedisLock() {
+		b, err := lockredis.New(lockredis.Config{URL: a.Settings.RedisURL})
+		if err != nil {
+			return nil, &SettingError{"redis-url", "cannot be used for locks"}
+		}
+		return b, nil
+	}
+	b, err := embedded.New(ctx, embedded.Config{Mark: a.mark()})
+	if err != nil {
+		return nil, fmt.Errorf("the embedded lock: %w", err)
+	}
+	return b, nil
+}
+
+type mark struct {
+	load func(context.Context) (int64, error)
+	save func(context.Context, int64) error
+}
+
+func (m mark) Load(ctx context.Context) (int64, error) { return m.load(ctx) }
+func (m mark) Save(ctx context.Context, v int64) error { return m.save(ctx, v) }
+
+// mark keeps the embedded lock's token mark in the platform's database.
+func (a *App) mark() embedded.Mark { return mark{a.Store.LoadMark, a.Store.SaveMark} }
+
+func (a *App) openCache() (engine.Caches, error) {
+	if a.Settings.RedisURL == "" {
+		b, err := cache.NewEmbedded(cache.EmbeddedConfig{})
+		return caches{b}, err
+	}
+	opt, err := lockredis.ParseURL(a.Settings.RedisURL)
+	if err != nil {
+		return nil, &SettingError{"redis-url", "cannot be used for the cache"}
+	}
+	b, err := cache.NewRedis(cache.RedisConfig{Options: opt, Prefix: a.Settings.Prefix})
+	if err != nil {
+		return nil, err
+	}
+	a.onClose(func(context.Context) error { return b.Close() })
+	return caches{b}, nil
+}
+
+func newCatalog() *engine.Catalog {
+	return apis.NewCatalog(func(d apis.Definition) (*jsbridge.Program, error) {
+		return jsbridge.Compile(jsbridge.Source{Name: d.FileName(), Code: d.ApiV8Code, Language: d.Language})
+	})
+}

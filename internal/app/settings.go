@@ -1,0 +1,229 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Settings are everything an operator can set: by flag, else by environment variable, else
+// in the file that --config names, else the default (contract.md section 7). The struct's
+// tags are read by kong.
+type Settings struct {
+	Addr        string `default:"127.0.0.1:8080" env:"APIENGINE_ADDR" help:"Address to listen on. Loopback unless you say otherwise."`
+	DataDir     string `default:"./data" env:"APIENGINE_DATA_DIR" help:"Folder for the embedded databases, the first admin token and the secret key."`
+	DatabaseURL string `name:"database-url" env:"APIENGINE_DATABASE_URL" secret:"url" help:"PostgreSQL, postgres://... None: SQLite in data-dir."`
+	RedisURL    string `name:"redis-url" env:"APIENGINE_REDIS_URL" secret:"url" help:"Redis for lock and cache: redis://, rediss://, redis-sentinel://h1,h2/master, redis-cluster://h1,h2. None: both embedded."`
+	LockBackend string `default:"auto" env:"APIENGINE_LOCK_BACKEND" help:"auto (redis if set, else embedded), redis or embedded."`
+	LockVerify  string `default:"fresh" enum:"fresh,always" env:"APIENGINE_LOCK_VERIFY" help:"fresh: a fresh grant is confirmed by the local clock before the script; always: by the backend."`
+	Prefix      string `default:"apiengine" env:"APIENGINE_PREFIX" help:"First part of every Redis key."`
+	Instance    string `env:"APIENGINE_INSTANCE" help:"This node's name in locks and logs. None: host name and process id."`
+
+	ApisDir  string `name:"apis-dir" env:"APIENGINE_APIS_DIR" type:"path" help:"Folder of definition files to load and watch."`
+	ApisTo   string `name:"apis-tenant" default:"default" env:"APIENGINE_APIS_TENANT" help:"Tenant that apis-dir is loaded into."`
+	Examples bool   `env:"APIENGINE_EXAMPLES" help:"Load the examples into the tenant default."`
+
+	AdminToken string `env:"APIENGINE_ADMIN_TOKEN" secret:"all" help:"Admin token to accept. None: made at the first start, shown once, kept in data-dir/admin-token."`
+	SecretKey  string `env:"APIENGINE_SECRET_KEY" secret:"all" help:"Key for stored secrets: 32 bytes as base64 or hex. None: made in data-dir/secret-key (nodes that share a database must share it)."`
+	SqliteSync string `default:"full" enum:"full,normal" env:"APIENGINE_SQLITE_SYNC" help:"full: an answer with Code 1 survives a power cut; normal: faster, survives a crash of the process."`
+
+	StatusMode     string   `default:"http" enum:"http,always200" env:"APIENGINE_STATUS_MODE" help:"always200 answers refusals with status 200, for clients of the original platform."`
+	MaxBody        int64    `default:"10485760" env:"APIENGINE_MAX_BODY" help:"Largest request body in bytes."`
+	MaxCalls       int      `default:"10000" env:"APIENGINE_MAX_CALLS" help:"Calls in flight on this node, waiting ones included."`
+	MaxTenantCalls int      `default:"5000" env:"APIENGINE_MAX_TENANT_CALLS" help:"Calls in flight of one tenant."`
+	MaxWaiters     int      `default:"1000" env:"APIENGINE_MAX_WAITERS" help:"Calls of this node that wait for one lock."`
+	TrustedProxies []string `env:"APIENGINE_TRUSTED_PROXIES" help:"Networks (CIDR) whose X-Forwarded-For is believed."`
+	RedirectHosts  []string `env:"APIENGINE_REDIRECT_HOSTS" help:"Hosts other than our own that V8.Response.Redirect may name."`
+
+	JWTIssuer   string `name:"jwt-issuer" env:"APIENGINE_JWT_ISSUER" help:"Issuer whose JWTs are accepted. None: only this server's tokens."`
+	JWTAudience string `name:"jwt-audience" env:"APIENGINE_JWT_AUDIENCE" help:"Audience that a JWT must have."`
+	JWTKeys     string `name:"jwt-jwks-url" env:"APIENGINE_JWT_JWKS_URL" help:"Address of the issuer's keys (JWKS)."`
+
+	Grace     time.Duration `default:"30s" env:"APIENGINE_GRACE" help:"Longest that a shutdown waits for running calls."`
+	LogLevel  string        `default:"info" enum:"debug,info,warn,error" env:"APIENGINE_LOG_LEVEL" help:"Least level that is logged."`
+	LogFormat string        `default:"json" enum:"json,text" env:"APIENGINE_LOG_FORMAT" help:"Form of the log."`
+}
+
+// SettingError names the setting that stops the start.
+type SettingError struct {
+	Name string // as a flag
+	Msg  string
+}
+
+func (e *SettingError) Error() string { return fmt.Sprintf("--%s %s", e.Name, e.Msg) }
+
+// Check reports the first unusable setting.
+func (s *Settings) Check() error {
+	checks := []struct {
+		name string
+		err  string
+	}{
+		{"addr", addrProblem(s.Addr)},
+		{"data-dir", emptyProblem(s.DataDir)},
+		{"database-url", schemeProblem(s.DatabaseURL, "postgres", "postgresql")},
+		{"redis-url", schemeProblem(s.RedisURL, "redis", "rediss", "redis-sentinel", "redis-cluster")},
+		{"lock-backend", s.lockBackendProblem()},
+		{"prefix", prefixProblem(s.Prefix)},
+		{"max-body", atLeastOne(s.MaxBody)},
+		{"max-calls", atLeastOne(int64(s.MaxCalls))},
+		{"max-tenant-calls", atLeastOne(int64(s.MaxTenantCalls))},
+		{"max-waiters", atLeastOne(int64(s.MaxWaiters))},
+		{"trusted-proxies", networksProblem(s.TrustedProxies)},
+		{"admin-token", adminTokenProblem(s.AdminToken)},
+		{"secret-key", secretKeyProblem(s.SecretKey)},
+		{"jwt-jwks-url", s.jwtProblem()},
+		{"grace", positiveProblem(s.Grace)},
+	}
+	for _, c := range checks {
+		if c.err != "" {
+			return &SettingError{c.name, c.err}
+		}
+	}
+	return nil
+}
+
+// usesRedisLock reports which lock backend auto means.
+func (s *Settings) usesRedisLock() bool {
+	return s.LockBackend == "redis" || (s.LockBackend == "auto" && s.RedisURL != "")
+}
+
+func (s *Settings) lockBackendProblem() string {
+	switch s.LockBackend {
+	case "auto", "embedded":
+		return ""
+	case "redis":
+		if s.RedisURL == "" {
+			return "redis needs --redis-url"
+		}
+		return ""
+	case "postgres", "etcd":
+		return s.LockBackend + " is not part of this version; use auto, redis or embedded"
+	}
+	return "must be auto, redis or embedded, not " + s.LockBackend
+}
+
+func (s *Settings) jwtProblem() string {
+	if s.JWTIssuer == "" && s.JWTAudience == "" && s.JWTKeys == "" {
+		return ""
+	}
+	if s.JWTIssuer == "" || s.JWTAudience == "" || s.JWTKeys == "" {
+		return "goes together with --jwt-issuer and --jwt-audience: set all three or none"
+	}
+	return schemeProblem(s.JWTKeys, "http", "https")
+}
+
+func addrProblem(a string) string {
+	if _, _, err := net.SplitHostPort(a); err != nil {
+		return fmt.Sprintf("must be host:port, not %q", a)
+	}
+	return ""
+}
+
+func emptyProblem(v string) string {
+	if v == "" {
+		return "must not be empty"
+	}
+	return ""
+}
+
+// schemeProblem never repeats the address, which can hold a password.
+func schemeProblem(raw string, schemes ...string) string {
+	if raw == "" {
+		return ""
+	}
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok || rest == "" {
+		return "must be an address such as " + schemes[0] + "://host"
+	}
+	for _, s := range schemes {
+		if strings.EqualFold(s, scheme) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("must begin with %s://, not %s://", strings.Join(schemes, ":// or "), scheme)
+}
+
+func prefixProblem(p string) string {
+	if p == "" || strings.ContainsAny(p, "{}: \t\n") {
+		return "must not be empty or hold braces, colons or white space"
+	}
+	return ""
+}
+
+func atLeastOne(n int64) string {
+	if n < 1 {
+		return fmt.Sprintf("must be at least 1, not %d", n)
+	}
+	return ""
+}
+
+func positiveProblem(d time.Duration) string {
+	if d <= 0 {
+		return fmt.Sprintf("must be longer than nothing, not %v", d)
+	}
+	return ""
+}
+
+func networksProblem(list []string) string {
+	for _, n := range list {
+		if _, err := netip.ParsePrefix(n); err != nil {
+			return fmt.Sprintf("must be networks such as 10.0.0.0/8, not %q", n)
+		}
+	}
+	return ""
+}
+
+func adminTokenProblem(t string) string {
+	if t != "" && len(t) < 32 {
+		return "must have at least 32 characters"
+	}
+	return ""
+}
+
+func secretKeyProblem(k string) string {
+	if k == "" {
+		return ""
+	}
+	if _, err := parseSecretKey(k); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func parseSecretKey(k string) ([]byte, error) {
+	if b, err := hex.DecodeString(k); err == nil && len(b) == sha256.Size {
+		return b, nil
+	}
+	if b, err := base64.StdEncoding.DecodeString(k); err == nil && len(b) == sha256.Size {
+		return b, nil
+	}
+	return nil, fmt.Errorf("must be 32 bytes as 64 hex digits or as base64")
+}
+
+// instanceName is unique among the nodes that share a Redis, and readable in a log.
+func (s *Settings) instanceName() string {
+	if s.Instance != "" {
+		return s.Instance
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "node"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// maskURL hides the password of an address.
+func maskURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "[not an address]"
+	}
+	return u.Redacted()
+}
