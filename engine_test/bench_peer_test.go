@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -37,10 +38,11 @@ func runPeer(kind string) {
 }
 
 // lockedPeer acquires a lock with a token, reads a cached value and releases: three round
-// trips, with the local queue that a careful programmer adds for hot keys.
+// trips, with the local queue by key that a careful programmer adds for hot ones.
 type lockedPeer struct {
 	c                *redis.Client
 	acquire, release *redis.Script
+	queues           sync.Map // product -> chan struct{} of one: whoever is in it talks to Redis, in order of arrival
 }
 
 func newLockedPeer(addr string) *lockedPeer {
@@ -66,6 +68,9 @@ func (p *lockedPeer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context())
+	queue, _ := p.queues.LoadOrStore(in.ProductId, make(chan struct{}, 1))
+	queue.(chan struct{}) <- struct{}{}
+	defer func() { <-queue.(chan struct{}) }()
 	lock := []string{"peer:{" + in.ProductId + "}:l", "peer:{" + in.ProductId + "}:f"}
 	token, nonce, err := p.take(ctx, lock)
 	if err != nil {

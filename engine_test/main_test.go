@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -182,11 +183,7 @@ func (n *node) try(ctx context.Context, method, path string, body any) (answer, 
 	if err != nil {
 		return answer{}, err
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	a := answer{Status: res.StatusCode, Header: res.Header, Body: string(text)}
-	_ = json.Unmarshal(text, &a.JSON) // an answer that is no envelope shows in Body
-	return a, err
+	return answerOf(res), nil
 }
 
 // push saves a definition over the admin API.
@@ -219,4 +216,75 @@ func (b *syncBuffer) String() string {
 func (b *syncBuffer) tail(n int) string {
 	s := b.String()
 	return s[max(0, len(s)-n):]
+}
+
+// answerOf reads a response to its end.
+func answerOf(res *http.Response) answer {
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body) // a cut answer shows in Body
+	a := answer{Status: res.StatusCode, Header: res.Header, Body: string(text)}
+	_ = json.Unmarshal(text, &a.JSON) // an answer that is no envelope shows in Body
+	return a
+}
+
+// await calls until every few milliseconds until it is true, at most 20 s.
+func (n *node) await(t testing.TB, what string, until func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !until() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited 20 s for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// awaitAPI waits until an API saved on another node is live on this one.
+func (n *node) awaitAPI(t testing.TB, key string) {
+	t.Helper()
+	n.await(t, key+" to be live", func() bool {
+		return n.call(t, "POST", "/admin/api/v1/definitions/"+key+"/plan", map[string]any{"Param": map[string]any{"Id": "x"}}).Status == 200
+	})
+}
+
+// pushFiles writes files into a folder and sends it with `apiengine push`.
+func (n *node) pushFiles(t testing.TB, files fs.FS) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	n.command(t, "push", dir)
+}
+
+// command runs an apiengine command against this node and returns its standard output.
+func (n *node) command(t testing.TB, args ...string) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "APIENGINE_URL="+n.URL, "APIENGINE_TOKEN="+adminToken)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("apiengine %v: %v\n%s%s", args, err, out.String(), errs.String())
+	}
+	return out.String()
+}
+
+// scalar reads one value from the default tenant's database.
+func (n *node) scalar(t testing.TB, sql string) string {
+	t.Helper()
+	a := n.call(t, "POST", "/admin/api/v1/sql", map[string]any{"Sql": sql})
+	data, _ := a.JSON.Data.(map[string]any)
+	rows, _ := data["Rows"].([]any)
+	if a.Status != 200 || len(rows) != 1 {
+		t.Fatalf("%s: %d %s", sql, a.Status, a.Body)
+	}
+	return fmt.Sprint(rows[0].([]any)[0])
 }

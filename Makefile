@@ -1,0 +1,28 @@
+# What CI runs is `make check`; everything it needs beyond Go, make and a C compiler (for
+# the race detector) is found or installed by scripts/find-or-install.sh.
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: check fmt vet test bench build
+
+check: fmt vet test ## everything a change must pass
+
+fmt: ## every file is as gofmt writes it
+	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
+
+vet:
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+test: ## all tests, with the race detector, on real servers
+	scripts/find-or-install.sh redis-server
+	scripts/find-or-install.sh postgres
+	go test -race -timeout 20m ./...
+
+bench: ## the figures of docs/performance.md; takes about five minutes on a quiet machine
+	scripts/find-or-install.sh redis-server
+	scripts/find-or-install.sh wrk
+	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./engine_test
+
+build: ## bin/apiengine, static
+	CGO_ENABLED=0 go build -o bin/apiengine ./cmd/apiengine
