@@ -81,14 +81,19 @@ func (s *Server) adminRoutes() []route {
 	return all
 }
 
+// mountAdmin gives the admin API a tree of its own: what is not in the table must not
+// reach the data plane.
 func (s *Server) mountAdmin(m chi.Router) {
-	for _, r := range s.adminRoutes() {
-		m.Method(r.method, AdminPrefix+r.path, s.handle(func(x *exchange) reply { return x.administer(r) }))
-	}
-	// What is not in the table must not reach the data plane.
 	nothing := s.handle(func(x *exchange) reply {
 		return x.fail(refuse(fault.NotFound, "there is nothing at %s", x.r.URL.Path))
 	})
+	api := chi.NewRouter()
+	api.NotFound(nothing)
+	api.MethodNotAllowed(s.handle(wrongMethodIn(api, AdminPrefix)))
+	for _, r := range s.adminRoutes() {
+		api.Method(r.method, r.path, s.handle(func(x *exchange) reply { return x.administer(r) }))
+	}
+	m.Mount(AdminPrefix, api)
 	m.Handle("/admin", nothing)
 	m.Handle("/admin/*", nothing)
 }

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
+	"strings"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/tidwall/gjson"
 
 	"apiengine/engine"
@@ -125,9 +128,17 @@ func wrongMethod(method, allow string) error {
 	return e
 }
 
-// wrongMethod answers for routes that exist with other methods.
-func (x *exchange) wrongMethod() reply {
-	return x.fail(wrongMethod(x.r.Method, x.w.Header().Get("Allow")))
+// wrongMethodIn answers for paths below prefix that tree has with other methods.
+func wrongMethodIn(tree chi.Routes, prefix string) func(*exchange) reply {
+	return func(x *exchange) reply {
+		var allowed []string
+		for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+			if tree.Match(chi.NewRouteContext(), m, strings.TrimPrefix(x.r.URL.EscapedPath(), prefix)) {
+				allowed = append(allowed, m)
+			}
+		}
+		return x.fail(wrongMethod(x.r.Method, cmp.Or(strings.Join(allowed, ", "), methodList)))
+	}
 }
 
 func keyInBody(object []byte) (string, error) {

@@ -59,6 +59,6 @@ func (s *Server) routes() http.Handler {
 	call := s.handle((*exchange).call)
 	m.Handle("/apiengine/*", call)
 	m.NotFound(call)
-	m.MethodNotAllowed(s.handle((*exchange).wrongMethod))
+	m.MethodNotAllowed(s.handle(wrongMethodIn(m, "")))
 	return m
 }
