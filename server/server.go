@@ -1,0 +1,64 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// Server answers HTTP. Make it with New; it is safe for concurrent use.
+type Server struct {
+	cfg      Config
+	router   http.Handler
+	jwt      *verifier // nil: none accepted
+	failures *backoff
+	conns    *connLimit
+	draining atomic.Bool
+}
+
+// Handler serves the data plane, the admin API and health.
+func (s *Server) Handler() http.Handler { return s.router }
+
+// HTTPServer returns a server with the limits that face a network: header and idle
+// times, sizes, connections of one address. The caller listens and shuts it down.
+func (s *Server) HTTPServer() *http.Server {
+	return &http.Server{
+		Addr:    s.cfg.Addr,
+		Handler: s.router,
+		// The body and the answer have deadlines of their own (exchange.go): a whole-request
+		// ReadTimeout would also end the context of a run that is longer than it.
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    s.cfg.MaxHeader,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250},
+		ConnState:         s.conns.state,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
+	}
+}
+
+// Drain makes /readyz fail and refuses new calls of the data plane; running ones go on.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Close ends what New began.
+func (s *Server) Close() {
+	if s.jwt != nil {
+		s.jwt.close()
+	}
+}
+
+func (s *Server) routes() http.Handler {
+	m := chi.NewRouter()
+	m.Get("/healthz", s.handle((*exchange).healthz))
+	m.Head("/healthz", s.handle((*exchange).healthz))
+	m.Get("/readyz", s.handle((*exchange).readyz))
+	m.Head("/readyz", s.handle((*exchange).readyz))
+	s.mountAdmin(m)
+	call := s.handle((*exchange).call)
+	m.Handle("/apiengine/*", call)
+	m.NotFound(call)
+	m.MethodNotAllowed(s.handle(wrongMethodIn(m, "")))
+	return m
+}
