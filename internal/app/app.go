@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"apiengine/engine"
 	"apiengine/jsbridge"
 	"apiengine/lockwrap"
+	"apiengine/server"
 	"apiengine/store"
 )
 
@@ -34,6 +37,7 @@ type App struct {
 	bridge    *jsbridge.Bridge
 	locks     *lockwrap.Manager
 	pool      *pgxpool.Pool
+	server    *server.Server
 
 	closers []func(context.Context) error // in the order of opening
 }
@@ -52,7 +56,7 @@ func Open(ctx context.Context, s Settings, log *slog.Logger) (a *App, err error)
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openEngine,
+		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openEngine, a.openServer,
 	} {
 		if err := step(ctx); err != nil {
 			return a, err
@@ -137,6 +141,24 @@ func (a *App) openEngine(ctx context.Context) error {
 		return err
 	}
 	return a.library.load(ctx)
+}
+
+// closeLimit bounds the stopping of the parts.
+const closeLimit = 20 * time.Second
+
+// stuck fails when scripts that ignore their interrupt hold as many threads as there are cores.
+func (a *App) stuck(context.Context) error {
+	if n := a.bridge.Stuck(); n >= runtime.GOMAXPROCS(0) {
+		return fmt.Errorf("%d scripts do not stop", n)
+	}
+	return nil
+}
+
+// LoadFolder brings a folder's schema and definitions into a tenant. Unlike a watched
+// folder's, a broken file is an error.
+func (a *App) LoadFolder(ctx context.Context, tenant string, fsys fs.FS) error {
+	f := &folder{app: a, fsys: fsys, tenant: tenant, by: "folder"}
+	return f.load(ctx)
 }
 
 // caches gives the engine its cache port.

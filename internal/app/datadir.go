@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -59,4 +60,29 @@ func keepFile(path string, content func() string) (string, error) {
 	text := content()
 	_, err = f.WriteString(text + "\n")
 	return text, errors.Join(err, f.Sync(), f.Close())
+}
+
+// adminTokenFile holds, in data-dir, the admin token that the first start made.
+const adminTokenFile = "admin-token"
+
+// adminToken makes sure that there is an admin token: the setting's, else one made at the
+// first start. It returns the token when it is new, to be shown once.
+func (a *App) adminToken(ctx context.Context) (string, error) {
+	if t := a.Settings.AdminToken; t != "" {
+		_, err := a.Store.EnsureAdminToken(ctx, t)
+		return "", err
+	}
+	made := ""
+	path := filepath.Join(a.Settings.DataDir, adminTokenFile)
+	text, err := keepFile(path, func() string {
+		secret := make([]byte, 32)
+		rand.Read(secret) // never fails (crypto/rand)
+		made = "aek_" + base64.RawURLEncoding.EncodeToString(secret)
+		return made
+	})
+	if err != nil {
+		return "", &SettingError{"data-dir", err.Error()}
+	}
+	_, err = a.Store.EnsureAdminToken(ctx, text)
+	return made, err
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // folder is a set of definition files with, in schema, the tables they use. Files are
-// loaded into one tenant; a broken one is logged with its position and stays out.
+// loaded into one tenant.
 type folder struct {
 	app    *App
 	fsys   fs.FS
@@ -21,23 +22,18 @@ type folder struct {
 	loaded map[string]string // file name -> key, of what this folder brought
 }
 
-// load applies the schema and every definition file. It returns an error only when the
-// folder itself cannot be read.
+// load applies the schema and every definition file, and returns what went wrong, joined:
+// one broken file does not keep the others out.
 func (f *folder) load(ctx context.Context) error {
 	names, err := fs.Glob(f.fsys, "*")
 	if err != nil {
 		return err
 	}
-	if _, err := fs.Stat(f.fsys, "."); err != nil {
-		return err
-	}
-	if err := f.schema(ctx); err != nil {
-		f.app.Log.Error("schema not applied", "folder", f.by, "error", err)
-	}
+	errs := []error{f.schema(ctx)}
 	for _, name := range names {
-		f.file(ctx, name)
+		errs = append(errs, f.file(ctx, name))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // isDefinition reports whether a file's name is that of a definition.
@@ -47,21 +43,18 @@ func isDefinition(name string) bool {
 }
 
 // file loads one definition file, or removes the API of one that is gone.
-func (f *folder) file(ctx context.Context, name string) {
+func (f *folder) file(ctx context.Context, name string) error {
 	if !isDefinition(name) {
-		return
+		return nil
 	}
 	src, err := fs.ReadFile(f.fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		f.gone(ctx, name)
-		return
+		return f.gone(ctx, name)
 	}
 	if err == nil {
 		err = f.push(ctx, name, src)
 	}
-	if err != nil && ctx.Err() == nil {
-		f.app.Log.Error("definition file not loaded, what was live stays", "file", name, "error", err)
-	}
+	return err
 }
 
 func (f *folder) push(ctx context.Context, name string, src []byte) error {
@@ -81,17 +74,17 @@ func (f *folder) push(ctx context.Context, name string, src []byte) error {
 	return nil
 }
 
-func (f *folder) gone(ctx context.Context, name string) {
+func (f *folder) gone(ctx context.Context, name string) error {
 	key, ours := f.loaded[name]
 	if !ours {
-		return
+		return nil
 	}
 	delete(f.loaded, name)
 	if err := f.app.library.remove(ctx, f.tenant, key, nil, f.by); err != nil {
-		f.app.Log.Error("the API of a removed file could not be removed", "file", name, "api", key, "error", err)
-		return
+		return fmt.Errorf("removing the API of %s: %w", name, err)
 	}
 	f.app.Log.Info("definition file is gone, its API too", "file", name, "api", key)
+	return nil
 }
 
 // schema applies the files in schema/ that have not been applied yet.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 // Settings are everything an operator can set: by flag, else by environment variable, else
@@ -42,9 +44,10 @@ type Settings struct {
 	TrustedProxies []string `env:"APIENGINE_TRUSTED_PROXIES" help:"Networks (CIDR) whose X-Forwarded-For is believed."`
 	RedirectHosts  []string `env:"APIENGINE_REDIRECT_HOSTS" help:"Hosts other than our own that V8.Response.Redirect may name."`
 
-	JWTIssuer   string `name:"jwt-issuer" env:"APIENGINE_JWT_ISSUER" help:"Issuer whose JWTs are accepted. None: only this server's tokens."`
-	JWTAudience string `name:"jwt-audience" env:"APIENGINE_JWT_AUDIENCE" help:"Audience that a JWT must have."`
-	JWTKeys     string `name:"jwt-jwks-url" env:"APIENGINE_JWT_JWKS_URL" help:"Address of the issuer's keys (JWKS)."`
+	JWTIssuer      string `name:"jwt-issuer" env:"APIENGINE_JWT_ISSUER" help:"Issuer whose JWTs are accepted. None: only this server's tokens."`
+	JWTAudience    string `name:"jwt-audience" env:"APIENGINE_JWT_AUDIENCE" help:"Audience that a JWT must have."`
+	JWTKeys        string `name:"jwt-jwks-url" env:"APIENGINE_JWT_JWKS_URL" help:"Address of the issuer's keys (JWKS)."`
+	JWTTenantClaim string `name:"jwt-tenant-claim" env:"APIENGINE_JWT_TENANT_CLAIM" help:"Claim that names a JWT's tenant. None: every JWT belongs to the tenant default."`
 
 	Grace     time.Duration `default:"30s" env:"APIENGINE_GRACE" help:"Longest that a shutdown waits for running calls."`
 	LogLevel  string        `default:"info" enum:"debug,info,warn,error" env:"APIENGINE_LOG_LEVEL" help:"Least level that is logged."`
@@ -87,6 +90,19 @@ func (s *Settings) Check() error {
 		}
 	}
 	return nil
+}
+
+// Defaults are the settings of an operator who sets nothing.
+func Defaults() Settings {
+	var s Settings
+	parser, err := kong.New(&s)
+	if err == nil {
+		_, err = parser.Parse(nil)
+	}
+	if err != nil { // the struct's tags are wrong: every test fails at once
+		panic(err)
+	}
+	return s
 }
 
 // usesRedisLock reports which lock backend auto means.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,9 +26,7 @@ func (a *App) watchFolder(ctx context.Context, dir string, ready func()) error {
 	schema := filepath.Join(dir, "schema")
 	_ = w.Add(schema) // there need not be one; a folder made later is seen below
 	f := &folder{app: a, fsys: os.DirFS(dir), tenant: a.Settings.ApisTo, by: "apis-dir"}
-	if err := f.load(ctx); err != nil {
-		return &SettingError{"apis-dir", err.Error()}
-	}
+	a.complain(dir, f.load(ctx))
 	ready()
 	changed := map[string]bool{}
 	timer := time.NewTimer(0)
@@ -51,19 +50,31 @@ func (a *App) watchFolder(ctx context.Context, dir string, ready func()) error {
 	}
 }
 
+// reload looks at what changed.
 func (a *App) reload(ctx context.Context, f *folder, dir string, changed map[string]bool) {
 	schema := false
 	for name := range changed {
 		if filepath.Dir(name) == dir && filepath.Base(name) != "schema" {
-			f.file(ctx, filepath.Base(name))
+			a.complain(dir, f.file(ctx, filepath.Base(name)))
 		} else {
 			schema = true
 		}
 	}
-	if !schema {
-		return
+	if schema {
+		a.complain(dir, f.schema(ctx))
 	}
-	if err := f.schema(ctx); err != nil && ctx.Err() == nil {
-		a.Log.Error("schema not applied", "folder", dir, "error", err)
+}
+
+// complain logs each problem of a folder by itself; what was live stays live.
+func (a *App) complain(dir string, err error) {
+	var many interface{ Unwrap() []error }
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+	case errors.As(err, &many):
+		for _, e := range many.Unwrap() {
+			a.complain(dir, e)
+		}
+	default:
+		a.Log.Error("not loaded, what was live stays", "folder", dir, "error", err)
 	}
 }

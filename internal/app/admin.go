@@ -1,0 +1,209 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"apiengine/apis"
+	"apiengine/engine"
+	"apiengine/fault"
+	"apiengine/server"
+	"apiengine/store"
+	"apiengine/store/tenantdb"
+)
+
+// The ports of the admin API, one adapter each.
+
+type adminDefinitions struct{ *library }
+
+func (d adminDefinitions) List(ctx context.Context, tenant string) ([]server.StoredDefinition, error) {
+	return storedAll(d.store.Definitions(ctx, tenant))
+}
+
+func (d adminDefinitions) Get(ctx context.Context, tenant, key string) (server.StoredDefinition, error) {
+	return storedOne(d.store.Definition(ctx, tenant, key))
+}
+
+func (d adminDefinitions) Save(ctx context.Context, r server.SaveRequest) (server.StoredDefinition, bool, error) {
+	saved, err := d.save(ctx, saving{tenant: r.Tenant, def: r.Definition, ifVersion: r.IfVersion, by: r.By})
+	one, err := storedOne(saved, err)
+	return one, one.Version == 1, err
+}
+
+func (d adminDefinitions) Delete(ctx context.Context, r server.DeleteRequest) error {
+	return d.remove(ctx, r.Tenant, r.Key, r.IfVersion, r.By)
+}
+
+func (d adminDefinitions) Versions(ctx context.Context, tenant, key string) ([]server.StoredDefinition, error) {
+	return storedAll(d.store.DefinitionVersions(ctx, tenant, key))
+}
+
+func (d adminDefinitions) Version(ctx context.Context, tenant, key string, version int) (server.StoredDefinition, error) {
+	return storedOne(d.store.DefinitionVersion(ctx, tenant, key, version))
+}
+
+func (d adminDefinitions) Rollback(ctx context.Context, r server.RollbackRequest) (server.StoredDefinition, error) {
+	return storedOne(d.rollback(ctx, r))
+}
+
+func storedOne(d store.Definition, err error) (server.StoredDefinition, error) {
+	if err != nil {
+		return server.StoredDefinition{}, err
+	}
+	out := server.StoredDefinition{Version: d.Version, SavedAt: d.SavedAt, SavedBy: d.SavedBy, Note: d.Note, Deleted: d.Deleted}
+	out.Definition.ApiEngineKey = d.Key
+	if len(d.Body) > 0 {
+		out.Definition, err = apis.DecodeJSON(d.Body)
+	}
+	return out, err
+}
+
+func storedAll(list []store.Definition, err error) ([]server.StoredDefinition, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := make([]server.StoredDefinition, 0, len(list))
+	for _, d := range list {
+		one, err := storedOne(d, nil)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+type planner struct{ *engine.Engine }
+
+func (p planner) Plan(_ context.Context, tenant, key string, param json.RawMessage) (any, error) {
+	return p.Explain(tenant, key, param)
+}
+
+type adminSchema struct{ *databases }
+
+func (s adminSchema) Apply(ctx context.Context, tenant string, files []server.SchemaFile) ([]string, error) {
+	db, err := s.tenant(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]tenantdb.SchemaFile, len(files))
+	for i, f := range files {
+		list[i] = tenantdb.SchemaFile{Name: f.Name, SQL: []byte(f.SQL)}
+	}
+	return db.ApplySchema(ctx, list)
+}
+
+type adminSQL struct{ *databases }
+
+// statementLimit bounds an administrator's statement.
+const statementLimit = time.Minute
+
+func (s adminSQL) Statement(ctx context.Context, tenant, sql string) (server.SQLAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	db, err := s.tenant(ctx, tenant)
+	if err != nil {
+		return server.SQLAnswer{}, err
+	}
+	columns, rows, affected, err := db.Statement(ctx, sql)
+	return server.SQLAnswer{Columns: columns, Rows: rows, Affected: affected}, err
+}
+
+type adminTokens struct{ *store.Store }
+
+func (t adminTokens) List(ctx context.Context, tenant string) ([]server.TokenInfo, error) {
+	list, err := t.Tokens(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]server.TokenInfo, len(list))
+	for i, one := range list {
+		out[i] = tokenInfo(one)
+	}
+	return out, nil
+}
+
+func (t adminTokens) Create(ctx context.Context, n server.NewToken) (string, server.TokenInfo, error) {
+	plain, made, err := t.CreateToken(ctx, store.NewToken{Tenant: n.Tenant, Name: n.Name, Roles: n.Roles, ExpiresAt: n.ExpiresAt})
+	return plain, tokenInfo(made), err
+}
+
+func (t adminTokens) Revoke(ctx context.Context, tenant, id string) error {
+	if tenant != "" { // a token of another tenant is not there
+		list, err := t.Tokens(ctx, tenant)
+		if err != nil {
+			return err
+		}
+		if !hasToken(list, id) {
+			return fault.New(fault.NotFound, "there is no token %q", id)
+		}
+	}
+	return t.RevokeToken(ctx, id)
+}
+
+func hasToken(list []store.Token, id string) bool {
+	for _, t := range list {
+		if t.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func tokenInfo(t store.Token) server.TokenInfo {
+	return server.TokenInfo{ID: t.ID, Tenant: t.Tenant, Name: t.Name, Roles: t.Roles,
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt}
+}
+
+// Authenticate implements server.Tokens.
+func (t adminTokens) Authenticate(ctx context.Context, plain string) (server.Identity, error) {
+	found, err := t.Store.Authenticate(ctx, plain)
+	if err != nil {
+		return server.Identity{}, err
+	}
+	return server.Identity{Tenant: found.Tenant,
+		Caller: engine.Caller{ID: found.ID, Account: found.Name, Name: found.Name, Roles: found.Roles}}, nil
+}
+
+type adminTenants struct{ *store.Store }
+
+func (t adminTenants) List(ctx context.Context) ([]server.TenantInfo, error) {
+	list, err := t.Tenants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]server.TenantInfo, len(list))
+	for i, one := range list {
+		out[i] = server.TenantInfo{Name: one.Name, CreatedAt: one.CreatedAt}
+	}
+	return out, nil
+}
+
+func (t adminTenants) Create(ctx context.Context, name string) (server.TenantInfo, error) {
+	made, err := t.CreateTenant(ctx, name)
+	return server.TenantInfo{Name: made.Name, CreatedAt: made.CreatedAt}, err
+}
+
+func (t adminTenants) Settings(ctx context.Context, tenant string) (json.RawMessage, error) {
+	found, err := t.Tenant(ctx, tenant)
+	return found.Settings, err
+}
+
+func (t adminTenants) SetSettings(ctx context.Context, tenant string, settings json.RawMessage) error {
+	return t.SetTenantSettings(ctx, tenant, settings)
+}
+
+type adminSecrets struct{ *store.Store }
+
+func (s adminSecrets) Names(ctx context.Context, tenant string) ([]string, error) {
+	return s.SecretNames(ctx, tenant)
+}
+
+func (s adminSecrets) Set(ctx context.Context, tenant, name, value string) error {
+	return s.SetSecret(ctx, tenant, name, value)
+}
+
+func (s adminSecrets) Delete(ctx context.Context, tenant, name string) error {
+	return s.DeleteSecret(ctx, tenant, name)
+}
