@@ -398,6 +398,10 @@ func TestTestRun(t *testing.T) {
 	if g, _ = run(t, e, `{"Param":"x"}`); g.status != 400 {
 		t.Errorf("%d %s", g.status, g.body)
 	}
+	e.answer = answering(scripted(0, "https://evil.example", nil))
+	if g, data = run(t, e, `{}`); g.status != 200 || data["Status"] != 500.0 || fmt.Sprint(data["Error"].(map[string]any)["Kind"]) != "result_invalid" {
+		t.Errorf("%d %s", g.status, g.body)
+	}
 	text := jsonResult("hi")
 	text.IsText = true
 	e.answer = answering(text)

@@ -102,7 +102,7 @@ func (c *Config) fill() {
 
 func (c *Config) check() error {
 	if c.Engine == nil {
-		return errors.New("Config.Engine is missing")
+		return errors.New("the field Config.Engine is missing")
 	}
 	for _, f := range []struct {
 		name string
@@ -113,7 +113,7 @@ func (c *Config) check() error {
 		{"CheckTimeout", int64(c.CheckTimeout)}, {"AuthFailures", int64(c.AuthFailures)},
 	} {
 		if f.n < 0 {
-			return fmt.Errorf("Config.%s must not be negative", f.name)
+			return fmt.Errorf("the field Config.%s must not be negative", f.name)
 		}
 	}
 	for i, p := range c.TrustedProxies {
