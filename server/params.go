@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"apiengine/fault"
 )
@@ -53,16 +52,12 @@ func (x *exchange) readBody() (body, error) {
 	return decodeBody(r.Header.Get("Content-Type"), raw)
 }
 
-// readAll reads the body under its size limit and its deadline. The deadline is taken
-// off again: later it would end the context of the run.
+// readAll reads the body under its size limit; its deadline is the server's ReadTimeout.
 func (x *exchange) readAll() ([]byte, error) {
 	limit := x.s.cfg.MaxBody
 	if x.r.ContentLength > limit {
 		x.set("Connection", "close")
 		return nil, tooLarge(limit)
-	}
-	if x.rc.SetReadDeadline(time.Now().Add(x.s.cfg.BodyTimeout)) == nil {
-		defer func() { _ = x.rc.SetReadDeadline(time.Time{}) }()
 	}
 	src := x.r.Body
 	if x.r.ContentLength < 0 { // else net/http ends it at its length, which is within the limit
