@@ -51,6 +51,9 @@ func (r runner) run(c *adminCall) (answer, error) {
 		RequestID: c.x.requestID, ClientIP: c.x.clientIP(),
 	})
 	c.x.record(res)
+	if err == nil {
+		err = c.x.s.cfg.Answers.Check(res, c.x.r.Host)
+	}
 	if k := fault.Of(err); k == fault.NotFound || k == fault.Canceled {
 		return answer{}, err
 	}
@@ -65,15 +68,20 @@ func (r runner) run(c *adminCall) (answer, error) {
 		out.Error = c.failure(err)
 		return answer{data: out}, nil
 	}
-	out.Status = http.StatusOK
-	if res.Response.Redirect != "" {
-		out.Status = http.StatusFound
-	}
-	if res.Response.Status != 0 {
-		out.Status = res.Response.Status
-	}
+	out.Status = statusOfResult(res)
 	out.Result, err = resultJSON(res)
 	return answer{data: out}, err
+}
+
+// statusOfResult is the status of an answer that can be sent.
+func statusOfResult(res *engine.Result) int {
+	switch {
+	case res.Response.Status != 0:
+		return res.Response.Status
+	case res.Response.Redirect != "":
+		return http.StatusFound
+	}
+	return http.StatusOK
 }
 
 func (c *adminCall) failure(err error) map[string]any {

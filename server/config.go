@@ -59,7 +59,7 @@ type Config struct {
 	MaxBody        int64          // bytes of a request body; default 10 MiB
 	MaxHeader      int            // bytes of request line and headers; default 64 KiB
 	MaxURI         int            // bytes of the request target; default 16 KiB
-	BodyTimeout    time.Duration  // for a whole body to arrive; default 60 s
+	BodyTimeout    time.Duration  // for a whole request to arrive at HTTPServer; default 60 s
 	WriteTimeout   time.Duration  // for a whole answer to leave; default 60 s
 	CheckTimeout   time.Duration  // of one readiness check; default 1 s
 	MaxConnsPerIP  int            // open connections from one address that is no trusted proxy; default 1000, -1 no limit
@@ -102,7 +102,7 @@ func (c *Config) fill() {
 
 func (c *Config) check() error {
 	if c.Engine == nil {
-		return errors.New("Config.Engine is missing")
+		return errors.New("the field Config.Engine is missing")
 	}
 	for _, f := range []struct {
 		name string
@@ -113,7 +113,7 @@ func (c *Config) check() error {
 		{"CheckTimeout", int64(c.CheckTimeout)}, {"AuthFailures", int64(c.AuthFailures)},
 	} {
 		if f.n < 0 {
-			return fmt.Errorf("Config.%s must not be negative", f.name)
+			return fmt.Errorf("the field Config.%s must not be negative", f.name)
 		}
 	}
 	for i, p := range c.TrustedProxies {

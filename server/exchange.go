@@ -20,7 +20,6 @@ type exchange struct {
 	s           *Server
 	w           http.ResponseWriter
 	r           *http.Request
-	rc          *http.ResponseController
 	requestID   string
 	executionID string // empty until a run began
 	always200   bool   // of this plane
@@ -48,7 +47,7 @@ const (
 // handle makes a handler of fn: request id, size of the target, panics, one write.
 func (s *Server) handle(fn func(*exchange) reply) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{s: s, w: w, r: r, rc: http.NewResponseController(w), requestID: requestID(r)}
+		x := &exchange{s: s, w: w, r: r, requestID: requestID(r)}
 		x.send(x.run(fn))
 	}
 }
@@ -69,9 +68,6 @@ func (x *exchange) run(fn func(*exchange) reply) (rep reply) {
 		e.status = http.StatusRequestURITooLong
 		return x.fail(e)
 	}
-	if x.r.Header.Get("Expect") != "" {
-		x.writeDeadline() // net/http writes the 100 itself; the last answer's deadline may be over
-	}
 	return fn(x)
 }
 
@@ -86,16 +82,12 @@ func (x *exchange) send(rep reply) {
 	if !bodyless {
 		x.set("Content-Length", strconv.Itoa(len(rep.body)))
 	}
-	x.writeDeadline()
+	// A test's recorder has no deadlines: there the answer goes out without one.
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(x.s.cfg.WriteTimeout))
 	x.w.WriteHeader(rep.status)
 	if !bodyless && x.r.Method != http.MethodHead {
 		_, _ = x.w.Write(rep.body)
 	}
-}
-
-func (x *exchange) writeDeadline() {
-	// Test recorders and HTTP/2 push have no deadlines: the answer goes out without one.
-	_ = x.rc.SetWriteDeadline(time.Now().Add(x.s.cfg.WriteTimeout))
 }
 
 // set sets one header; name is in canonical form.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strconv"
 	"strings"
@@ -79,13 +80,25 @@ func (x *exchange) fail(err error) reply {
 	if kind == fault.RateLimited {
 		x.rateLimit(details)
 	}
-	if kind == fault.Internal && x.executionID == "" { // else the engine has logged it
-		x.s.cfg.Log.ErrorContext(x.r.Context(), "internal error", "request", x.requestID, "execution", x.executionID, "error", err)
-	}
+	x.note(kind, st, err)
 	if x.always200 {
 		st = 200
 	}
 	return reply{status: st, ctype: typeJSON, body: x.envelope(code, kind, fault.Public(err), x.visible(err, details))}
+}
+
+// note logs what no run has logged: our own failures, and why a credential was refused.
+func (x *exchange) note(kind fault.Kind, status int, err error) {
+	level := slog.LevelDebug
+	switch {
+	case x.executionID != "" || kind == fault.Draining:
+		return // the engine writes a line for each run
+	case status >= 500:
+		level = slog.LevelError
+	case kind != fault.Unauthenticated:
+		return
+	}
+	x.s.cfg.Log.Log(x.r.Context(), level, "request refused", "request", x.requestID, "kind", kind, "error", err)
 }
 
 func cloneDetails(err error) map[string]any { return maps.Clone(fault.Details(err)) }

@@ -20,26 +20,31 @@ type fileData struct {
 	FileByteBase64 *string
 }
 
-// file sends Data.FileByteBase64 as bytes. Only images and PDF are shown inline: any
-// other type could be a page that runs in this server's origin.
-func (x *exchange) file(res *engine.Result) (reply, *refusal) {
-	if res.Body == nil || res.IsText || business(res) {
-		return plain(res, typeText, typeJSON), nil
-	}
+// fileAnswer is a file that can be sent.
+type fileAnswer struct {
+	ctype, disposition string
+	content            []byte
+}
+
+// isFile reports whether a result of an API that answers with files is to be one: not
+// what is no object, and not a business answer.
+func isFile(res *engine.Result) bool {
+	return res.ResponseType == "File" && res.Body != nil && !res.IsText && !business(res)
+}
+
+// readFile takes the file out of Data. Only images and PDF are shown inline: any other
+// type could be a page that runs in this server's origin.
+func readFile(res *engine.Result) (fileAnswer, *refusal) {
 	var in struct{ Data fileData }
 	if err := json.Unmarshal(res.Body, &in); err != nil || in.Data.FileByteBase64 == nil {
-		return reply{}, invalid("a File answer needs Data.FileName, Data.ContentType and Data.FileByteBase64, all texts")
+		return fileAnswer{}, invalid("a File answer needs Data.FileName, Data.ContentType and Data.FileByteBase64, all texts")
 	}
 	content, err := base64.StdEncoding.DecodeString(*in.Data.FileByteBase64)
 	if err != nil {
-		return reply{}, invalid("Data.FileByteBase64 is not base64: %v", err)
+		return fileAnswer{}, invalid("Data.FileByteBase64 is not base64: %v", err)
 	}
 	ctype, bad := fileType(in.Data.ContentType, content)
-	if bad != nil {
-		return reply{}, bad
-	}
-	x.set("Content-Disposition", disposition(ctype, in.Data.FileName))
-	return reply{200, ctype, content}, nil
+	return fileAnswer{ctype, disposition(ctype, in.Data.FileName), content}, bad
 }
 
 // magic are the first bytes of the types that a browser shows by itself.

@@ -49,13 +49,17 @@ func (p AnswerPolicy) check() error {
 	return nil
 }
 
-// Check says whether what a script returned and set can be sent: its status, headers and
-// redirect. An engine that asks before it commits keeps a run from being done and yet
+// Check says whether what a script returned and set can be sent: its status, headers,
+// redirect and file. An engine that asks before it commits keeps a run from being done and yet
 // answered with 500. The error is a result_invalid. host is the Host of the request, ""
 // when the call is not from HTTP.
 func (p AnswerPolicy) Check(res *engine.Result, host string) error {
-	if err := p.checkResponse(res, host); err != nil {
-		return err
+	err := p.checkResponse(res, host)
+	if err == nil && isFile(res) {
+		_, err = readFile(res)
+	}
+	if err != nil {
+		return err // as it is: a nil *refusal would be no nil error
 	}
 	return nil
 }

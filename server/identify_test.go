@@ -1,12 +1,16 @@
 package server_test
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"apiengine/fault"
 	"apiengine/server"
 )
 
@@ -37,6 +41,25 @@ func TestCaller(t *testing.T) {
 		if c.status == 401 && (g.envelope(t).Code != 1001 || g.header.Get("Www-Authenticate") == "") {
 			t.Errorf("%s: %s", c.name, g.body)
 		}
+	}
+}
+
+// downTokens is a token store that cannot be reached.
+type downTokens struct{}
+
+func (downTokens) Authenticate(context.Context, string) (server.Identity, error) {
+	return server.Identity{}, fault.Wrap(fault.StoreUnavailable, errors.New("dial 10.0.0.1"), "the database cannot be reached")
+}
+
+func TestTokenStoreDown(t *testing.T) {
+	var log strings.Builder
+	h := newServer(t, server.Config{Tokens: downTokens{}, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+	g := do(t, h, ask{target: "/apiengine/k", token: "acme"})
+	if g.status != 503 || g.kind(t) != "store_unavailable" || strings.Contains(g.body, "10.0.0.1") || !strings.Contains(log.String(), "10.0.0.1") {
+		t.Errorf("%d %s; log %s", g.status, g.body, log.String())
+	}
+	if g := do(t, h, ask{target: "/apiengine/k"}); g.status != 200 {
+		t.Errorf("anonymous: %d %s", g.status, g.body)
 	}
 }
 

@@ -55,7 +55,7 @@ func (b *body) addPart(part *multipart.Part) error {
 	if err != nil {
 		return err
 	}
-	if file := part.FileName(); file != "" || isFile(part) {
+	if file := part.FileName(); file != "" || namesFile(part) {
 		if b.files == nil {
 			b.files = map[string]string{}
 		}
@@ -69,8 +69,8 @@ func (b *body) addPart(part *multipart.Part) error {
 	return nil
 }
 
-// isFile: a part whose header has a filename, be it empty, is a file.
-func isFile(part *multipart.Part) bool {
+// namesFile: a part whose header has a filename, be it empty, is a file.
+func namesFile(part *multipart.Part) bool {
 	return strings.Contains(strings.ToLower(part.Header.Get("Content-Disposition")), "filename=")
 }
 

@@ -18,11 +18,14 @@ import (
 // maxDepth of nested arrays and objects (S5, S66).
 const maxDepth = 512
 
+// mark is UTF-8's byte order mark, which some clients send before a text.
+var mark = []byte("\xef\xbb\xbf")
+
 // checkObject returns raw without a byte order mark and white space around it, when it
 // is one JSON object: UTF-8, every name once in its object, nothing behind it, at most
 // maxDepth deep. An error names the place.
 func checkObject(raw []byte) ([]byte, error) {
-	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+	raw = bytes.TrimPrefix(raw, mark)
 	if at := tooDeep(raw); at >= 0 {
 		return nil, refuse(fault.BadRequest, "the JSON is nested deeper than %d at %s", maxDepth, place(raw, at))
 	}

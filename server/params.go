@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"apiengine/fault"
 )
@@ -53,19 +52,19 @@ func (x *exchange) readBody() (body, error) {
 	return decodeBody(r.Header.Get("Content-Type"), raw)
 }
 
-// readAll reads the body under its size limit and its deadline. The deadline is taken
-// off again: later it would end the context of the run.
+// readAll reads the body under its size limit; its deadline is the server's ReadTimeout.
 func (x *exchange) readAll() ([]byte, error) {
 	limit := x.s.cfg.MaxBody
 	if x.r.ContentLength > limit {
 		x.set("Connection", "close")
 		return nil, tooLarge(limit)
 	}
-	if x.rc.SetReadDeadline(time.Now().Add(x.s.cfg.BodyTimeout)) == nil {
-		defer func() { _ = x.rc.SetReadDeadline(time.Time{}) }()
+	src := x.r.Body
+	if x.r.ContentLength < 0 { // else net/http ends it at its length, which is within the limit
+		src = http.MaxBytesReader(x.w, src, limit)
 	}
 	buf := bytes.NewBuffer(make([]byte, 0, min(max(x.r.ContentLength, 0), 64<<10)+bytes.MinRead))
-	_, err := buf.ReadFrom(http.MaxBytesReader(x.w, x.r.Body, limit))
+	_, err := buf.ReadFrom(src)
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
@@ -89,8 +88,8 @@ func tooLarge(limit int64) error {
 // decodeBody decodes raw by its Content-Type. Text without a type, or as text/plain, is
 // taken when it is a JSON object: what clients of the original platform send.
 func decodeBody(contentType string, raw []byte) (body, error) {
-	media, args := "", map[string]string(nil)
-	if contentType != "" {
+	media, args := contentType, map[string]string(nil)
+	if contentType != "" && contentType != "application/json" { // nearly all are just this
 		var err error
 		if media, args, err = mime.ParseMediaType(contentType); err != nil {
 			return body{}, refuse(fault.BadRequest, "the Content-Type %q cannot be read", contentType)
@@ -131,9 +130,9 @@ func decodeForm(raw []byte) (body, error) {
 	return body{fields: fields}, nil
 }
 
-// firstByte is the first byte after white space; 0 when there is none.
+// firstByte is the first byte after a byte order mark and white space; 0 when there is none.
 func firstByte(raw []byte) byte {
-	if t := bytes.TrimLeft(raw, " \t\r\n"); len(t) > 0 {
+	if t := bytes.TrimLeft(bytes.TrimPrefix(raw, mark), " \t\r\n"); len(t) > 0 {
 		return t[0]
 	}
 	return 0

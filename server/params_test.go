@@ -39,6 +39,7 @@ func TestParam(t *testing.T) {
 		{name: "form over query", query: "a=q&b=q", ctype: ctForm, body: "a=f&c=f&c=g", want: `{"a":"f","b":"q","c":["f","g"]}`},
 		{name: "no type, JSON", body: ` {"a":1}`, want: `{"a":1}`},
 		{name: "text, JSON", ctype: "Content-Type: text/plain;charset=UTF-8", body: `{"a":1}`, want: `{"a":1}`},
+		{name: "text, JSON with a mark", ctype: "Content-Type: text/plain", body: "\xef\xbb\xbf {\"a\":1}", want: `{"a":1}`},
 		{name: "XML leaves", ctype: ctXML, body: "<?xml version=\"1.0\"?>\n<xml><id><![CDATA[7]]></id><o><item>a</item><item>b</item></o><e/><t>1 &lt; 2</t></xml>",
 			want: `{"id":"7","item":["a","b"],"e":"","t":"1 < 2"}`},
 		{name: "XML over query", query: "id=q&x=q", ctype: "Content-Type: text/xml", body: "<x><id>1</id></x>", want: `{"id":"1","x":"q"}`},

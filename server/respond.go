@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"net/http"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -46,11 +45,9 @@ func (x *exchange) answer(res *engine.Result) reply {
 	x.scriptHeaders(res, &rep)
 	if res.Response.Redirect != "" {
 		x.set("Location", res.Response.Redirect)
-		rep.status, rep.ctype, rep.body = http.StatusFound, "", nil
+		rep.ctype, rep.body = "", nil
 	}
-	if res.Response.Status != 0 {
-		rep.status = res.Response.Status
-	}
+	rep.status = statusOfResult(res)
 	return rep
 }
 
@@ -67,7 +64,15 @@ func committed(err *refusal, res *engine.Result) error {
 func (x *exchange) content(res *engine.Result) (reply, *refusal) {
 	switch res.ResponseType {
 	case "File":
-		return x.file(res)
+		if !isFile(res) {
+			break
+		}
+		f, err := readFile(res)
+		if err != nil {
+			return reply{}, err
+		}
+		x.set("Content-Disposition", f.disposition)
+		return reply{200, f.ctype, f.content}, nil
 	case "HTML":
 		return plain(res, typeHTML, typeJSON), nil
 	case "String":

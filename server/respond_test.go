@@ -95,8 +95,8 @@ func TestFile(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			res := &engine.Result{ResponseType: "File", Body: []byte(c.body), Execution: &engine.Execution{ID: "e", Committed: true}}
 			g := do(t, newServer(t, server.Config{Engine: &fakeEngine{answer: answering(res)}}).Handler(), ask{target: "/apiengine/k"})
-			if g.status != c.status {
-				t.Fatalf("%d %s", g.status, g.body)
+			if checked := (server.AnswerPolicy{}).Check(res, ""); g.status != c.status || (fault.Of(checked) == fault.ResultInvalid) != (c.status == 500) {
+				t.Fatalf("%d %s; Check said %v", g.status, g.body, checked)
 			}
 			if c.status == 500 {
 				env := g.envelope(t)

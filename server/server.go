@@ -28,8 +28,9 @@ func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Addr:    s.cfg.Addr,
 		Handler: s.router,
-		// The body and the answer have deadlines of their own (exchange.go): a whole-request
-		// ReadTimeout would also end the context of a run that is longer than it.
+		// ReadTimeout ends with the body. WriteTimeout would begin there and cut long runs off,
+		// so an answer has a deadline of its own (exchange.go).
+		ReadTimeout:       s.cfg.BodyTimeout,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    s.cfg.MaxHeader,

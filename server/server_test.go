@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -179,6 +180,52 @@ func TestARunMayOutlastTheBodyDeadline(t *testing.T) {
 		if res.StatusCode != 200 || string(b) != `{"Code":1}` {
 			t.Errorf("%d %s", res.StatusCode, b)
 		}
+	}
+}
+
+func TestContinueAfterTheLastAnswersDeadline(t *testing.T) {
+	const deadline = 20 * time.Millisecond
+	addr := listen(t, newServer(t, server.Config{WriteTimeout: deadline}))
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	br := bufio.NewReader(c)
+	expect := func(send string, want int) {
+		t.Helper()
+		_, _ = io.WriteString(c, send)
+		res, err := http.ReadResponse(br, nil)
+		if err != nil || res.StatusCode != want {
+			t.Fatalf("%v %v, want %d", res, err, want)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+	}
+	expect("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", 200)
+	time.Sleep(2 * deadline) // the time that must have passed, not a wait for something
+	expect("POST /apiengine/k HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n", 100)
+	expect("{}", 200)
+}
+
+func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
+	const deadline, size = 20 * time.Millisecond, 64 << 20
+	big := &engine.Result{Body: bytes.Repeat([]byte("x"), size), IsText: true, Execution: &engine.Execution{ID: "e"}}
+	addr := listen(t, newServer(t, server.Config{Engine: &fakeEngine{answer: answering(big)}, WriteTimeout: deadline}))
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(c, "GET /apiengine/k HTTP/1.1\r\nHost: h\r\n\r\n")
+	br := bufio.NewReader(c)
+	if _, err := br.Peek(1); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * deadline) // the time in which nothing was read
+	if n, _ := io.Copy(io.Discard, br); n >= size {
+		t.Errorf("all of %d bytes were kept for a client that did not read", n)
 	}
 }
 

@@ -64,7 +64,7 @@ func (w *leafWalker) take(tok xml.Token) error {
 		if len(w.open) > 0 {
 			top := &w.open[len(w.open)-1]
 			top.text = append(top.text, t...)
-		} else if len(bytes.TrimSpace(bytes.TrimPrefix(t, []byte("\xef\xbb\xbf")))) > 0 {
+		} else if len(bytes.TrimSpace(bytes.TrimPrefix(t, mark))) > 0 {
 			return errors.New("text outside the document's element")
 		}
 	case xml.Directive:

@@ -1,0 +1,4 @@
+/*---
+ApiEngineKey: minimal
+---*/
+return 1
