@@ -45,6 +45,9 @@ type Call struct {
 	RequestID string
 	ClientIP  string // for RateLimit of anonymous callers and V8.Request.Ip
 	Version   int    // run this stored version instead of the live one; 0 = live (test runs only)
+	// Accept says, before anything is committed, whether the answer can be sent. Its error
+	// (result_invalid) fails the call. nil accepts everything.
+	Accept func(*Result) error
 }
 
 // Result is a call's answer before it becomes HTTP.

@@ -30,6 +30,9 @@ func (f *frame) run(ctx context.Context) (report jsbridge.Report, err error) {
 	if report, err = f.script(ctx); err != nil {
 		return report, f.undo(ctx, err)
 	}
+	if err := f.accept(report.Outcome); err != nil { // can it be sent at all?
+		return report, f.undo(ctx, err)
+	}
 	if !commits(report.Outcome) {
 		return report, f.undo(ctx, nil)
 	}

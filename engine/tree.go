@@ -44,6 +44,7 @@ type frame struct {
 	cache    jsbridge.Cache
 	saves    map[*txn]string // savepoint this frame began in each open transaction; "" = it opened it
 	x        *Execution      // the root's record; nested calls add to its counts
+	res      *Result         // the root's answer; nil for nested calls
 }
 
 // root runs a call that no script made.
@@ -59,15 +60,26 @@ func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) error 
 		}
 	})
 	defer stop()
-	f := &frame{tree: t, api: api, call: c, x: res.Execution}
+	f := &frame{tree: t, api: api, call: c, x: res.Execution, res: res}
 	report, err := f.run(runCtx)
-	out := report.Outcome
-	res.Body, res.IsText, res.Response = out.Result, out.IsText, out.Response
-	if out.IsText {
-		res.Body = []byte(out.Text)
-	}
 	f.x.note(f, report, err)
 	return err
+}
+
+// accept makes the root's answer of what the script left, and asks the caller whether it
+// can be sent.
+func (f *frame) accept(out jsbridge.Outcome) error {
+	if f.res == nil {
+		return nil
+	}
+	f.res.Body, f.res.IsText, f.res.Response = out.Result, out.IsText, out.Response
+	if out.IsText {
+		f.res.Body = []byte(out.Text)
+	}
+	if f.call.Accept == nil {
+		return nil
+	}
+	return f.call.Accept(f.res)
 }
 
 // bound derives the run's context: it ends at the run's deadline, or when the lease is

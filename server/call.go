@@ -43,6 +43,7 @@ func (x *exchange) call() reply {
 		return x.fail(err)
 	}
 	c.Tenant, c.Caller = tenant, id.Caller
+	c.Accept = func(res *engine.Result) error { return x.s.cfg.Answers.Check(res, x.r.Host) }
 	x.admin = id.may(RoleAdmin)
 	res, err := x.s.cfg.Engine.Invoke(x.r.Context(), c)
 	x.record(res)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"apiengine/apis"
 	"apiengine/engine"
 	"apiengine/fault"
+	"apiengine/server"
 	"apiengine/store"
 )
 
@@ -36,32 +38,53 @@ func (l *library) load(ctx context.Context) error {
 	return l.catchUp(ctx)
 }
 
-// catchUp applies all changes since the last one seen. l.mu is held.
+// catchUp applies all changes since the last one seen, tenant by tenant. l.mu is held.
 func (l *library) catchUp(ctx context.Context) error {
 	changed, err := l.store.ChangedSince(ctx, l.revision.Load())
 	if err != nil {
 		return err
 	}
+	tenants := map[string]*change{}
 	for _, d := range changed {
-		l.apply(d)
+		c := tenants[d.Tenant]
+		if c == nil {
+			c = &change{}
+			tenants[d.Tenant] = c
+		}
+		if err := c.add(d); err != nil {
+			l.unusable(d.Tenant, err)
+		}
 		l.revision.Store(max(l.revision.Load(), d.Revision))
+	}
+	for tenant, c := range tenants {
+		for _, err := range l.catalog.Update(tenant, c.put, c.remove) {
+			l.unusable(tenant, err)
+		}
 	}
 	return nil
 }
 
-// apply puts one stored definition into the catalog.
-func (l *library) apply(d store.Definition) {
+// change is what a tenant's table needs to be up to date.
+type change struct {
+	put    []apis.Versioned
+	remove []string
+}
+
+func (c *change) add(d store.Definition) error {
 	if d.Deleted {
-		l.catalog.Delete(d.Tenant, d.Key)
-		return
+		c.remove = append(c.remove, d.Key)
+		return nil
 	}
 	def, err := apis.DecodeJSON(d.Body)
-	if err == nil {
-		err = l.catalog.Put(d.Tenant, d.Version, def)
-	}
 	if err != nil {
-		l.log.Error("a stored definition is unusable, what was live stays", "tenant", d.Tenant, "api", d.Key, "version", d.Version, "error", err)
+		return fmt.Errorf("%s version %d: %w", d.Key, d.Version, err)
 	}
+	c.put = append(c.put, apis.Versioned{Version: d.Version, Definition: def})
+	return nil
+}
+
+func (l *library) unusable(tenant string, err error) {
+	l.log.Error("a stored definition is unusable, what was live stays", "tenant", tenant, "error", err)
 }
 
 // follow applies the changes of other nodes until ctx ends. A store that is down changes
@@ -136,19 +159,19 @@ func (l *library) remove(ctx context.Context, tenant, key string, ifVersion *int
 }
 
 // rollback saves the text of an older version as a new one.
-func (l *library) rollback(ctx context.Context, tenant, key string, version int, by string) (store.Definition, error) {
-	old, err := l.store.DefinitionVersion(ctx, tenant, key, version)
+func (l *library) rollback(ctx context.Context, r server.RollbackRequest) (store.Definition, error) {
+	old, err := l.store.DefinitionVersion(ctx, r.Tenant, r.Key, r.Version)
 	if err != nil {
 		return store.Definition{}, err
 	}
 	if old.Deleted {
-		return store.Definition{}, fault.New(fault.BadRequest, "version %d of %s is its removal", version, key)
+		return store.Definition{}, fault.New(fault.BadRequest, "version %d of %s is its removal", r.Version, r.Key)
 	}
 	def, err := apis.DecodeJSON(old.Body)
 	if err != nil {
 		return store.Definition{}, err
 	}
-	return l.save(ctx, saving{tenant: tenant, def: def, by: by, note: "rollback"})
+	return l.save(ctx, saving{tenant: r.Tenant, def: def, ifVersion: r.IfVersion, by: r.By, note: fmt.Sprintf("version %d again", r.Version)})
 }
 
 // Load compiles an older version for a test run.
@@ -161,12 +184,7 @@ func (l *library) Load(ctx context.Context, tenant, key string, version int) (*e
 	if err != nil {
 		return nil, err
 	}
-	def, program, err := l.catalog.Check(tenant, def)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := def.Plan(false)
-	return &engine.API{Definition: def, Version: version, Program: program, Plan: plan}, err
+	return l.catalog.Build(version, def)
 }
 
 var _ engine.Versions = (*library)(nil)

@@ -7,7 +7,6 @@ import (
 	"apiengine/apis"
 	"apiengine/cache"
 	"apiengine/engine"
-	"apiengine/jsbridge"
 	"apiengine/lockwrap"
 	"apiengine/lockwrap/embedded"
 	lockredis "apiengine/lockwrap/redis"
@@ -73,7 +72,5 @@ func (a *App) openCache() (engine.Caches, error) {
 }
 
 func newCatalog() *engine.Catalog {
-	return apis.NewCatalog(func(d apis.Definition) (*jsbridge.Program, error) {
-		return jsbridge.Compile(jsbridge.Source{Name: d.FileName(), Code: d.ApiV8Code, Language: d.Language})
-	})
+	return apis.NewCatalog(compile)
 }
