@@ -117,6 +117,7 @@ func TestParseFileSaysWhere(t *testing.T) {
 			"f.js:2:7: Lock must be true or false\nf.js:3:10: Timeout must be a whole number of seconds from 1\n" +
 				"f.js:4:1: Methods must be some of GET, POST, PUT, PATCH, DELETE, not \"TRACE\"\nf.js:5:1: ApiAddress must begin with '/', not \"admin\""},
 		{"too deep", "/*---\nTestParam: " + strings.Repeat("[", 2000) + "\n---*/\nreturn 1", "f.js:1:1: the settings are nested too deep"},
+		{"too deep by dashes", "/*---\n" + strings.Repeat("- ", 100_000) + "\n---*/\nreturn 1", "f.js:1:1: the settings are nested too deep"},
 		{"too long", "/*---\n" + strings.Repeat("# x\n", maxSettings/4+1) + "---*/\nreturn 1", "f.js:1:1: the settings are too long"},
 	}
 	for _, tt := range tests {

@@ -192,17 +192,23 @@ func appendObject(b []byte, n *ast.MappingNode, depth int) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// deepest is how many brackets are open at most, whatever quotes they stand in.
+var dashes = regexp.MustCompile(`(?m)^\s*(- +)+`)
+
+// deepest is how many brackets are open at most, whatever quotes they stand in, or how
+// many lists one line opens by dashes.
 func deepest(s string) int {
 	open, most := 0, 0
 	for _, r := range s {
-		switch {
-		case strings.ContainsRune("[{", r):
+		switch r {
+		case '[', '{':
 			open++
 			most = max(most, open)
-		case strings.ContainsRune("]}", r):
+		case ']', '}':
 			open = max(0, open-1)
 		}
+	}
+	for _, chain := range dashes.FindAllString(s, -1) {
+		most = max(most, strings.Count(chain, "-"))
 	}
 	return most
 }
