@@ -73,7 +73,9 @@ func TestValidate(t *testing.T) {
 		{"test parameters deep", func(d *Definition) {
 			d.TestParam = json.RawMessage(`{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}")
 		}, "TestParam must be nested at most 100 deep, not 101"},
-		{"test parameters large", func(d *Definition) { d.TestParam = json.RawMessage(`{"a":"` + strings.Repeat("x", maxTestParam) + `"}`) }, "TestParam must be at most 65536 bytes"},
+		{"test parameters large", func(d *Definition) {
+			d.TestParam = json.RawMessage(`{"a":"` + strings.Repeat("x", maxTestParam) + `"}`)
+		}, "TestParam must be at most 65536 bytes"},
 		{"no script", func(d *Definition) { d.ApiV8Code = " \n" }, "ApiV8Code is missing"},
 		{"largest script", func(d *Definition) { d.ApiV8Code = strings.Repeat("x", MaxCode) }, ""},
 		{"too large a script", func(d *Definition) { d.ApiV8Code = strings.Repeat("x", MaxCode+1) }, "ApiV8Code must be at most 1048576 bytes"},
@@ -120,6 +122,9 @@ func TestEffects(t *testing.T) {
 	text, _ := EncodeJSON(d)
 	back, err := DecodeJSON(text)
 	back.Lock = true
+	if err != nil {
+		t.Fatal(err)
+	}
 	if back, err = back.Validate(); err != nil || back.Effects != "staged" {
 		t.Errorf("%s, %v", back.Effects, err)
 	}
