@@ -111,12 +111,14 @@ func TestParseFileSaysWhere(t *testing.T) {
 		{"second comment", "/* licence */\n /*---\nLock: true\n---*/\nreturn 1", "f.js:2:2: the settings must be the first block comment of the file"},
 		{"not a mapping", "/*---\nLock\n---*/\nreturn 1", "f.js:2:1: the settings must be lines of the form Name: value"},
 		{"two documents", "/*---\nLock: true\n---\nStopHttp: true\n---*/\nreturn 1", "f.js:4:1: the settings must be one YAML document, without a line ---"},
+		{"two documents, one of them empty", "/*---\nLock: true\n---\n{}\n---*/\nreturn 1", "f.js:4:1: the settings must be one YAML document, without a line ---"},
 		{"not UTF-8", "return 1\nx = '\xff'", "f.js:2:6: the file must be UTF-8 text"},
 		{"a task, not built yet", "/*---\nSchedule: '*/5 * * * *'\n---*/\nreturn 1", "f.js:2:1: Schedule cannot be set yet: this version has no task runner"},
 		{"all of it", "/*---\nLock: 1\nTimeout: 0x\nMethods: [GET, TRACE]\nApiAddress: admin\n---*/\nreturn 1",
 			"f.js:2:7: Lock must be true or false\nf.js:3:10: Timeout must be a whole number of seconds from 1\n" +
 				"f.js:4:1: Methods must be some of GET, POST, PUT, PATCH, DELETE, not \"TRACE\"\nf.js:5:1: ApiAddress must begin with '/', not \"admin\""},
 		{"too deep", "/*---\nTestParam: " + strings.Repeat("[", 2000) + "\n---*/\nreturn 1", "f.js:1:1: the settings are nested too deep"},
+		{"too deep by dashes", "/*---\n" + strings.Repeat("- ", 100_000) + "\n---*/\nreturn 1", "f.js:1:1: the settings are nested too deep"},
 		{"too long", "/*---\n" + strings.Repeat("# x\n", maxSettings/4+1) + "---*/\nreturn 1", "f.js:1:1: the settings are too long"},
 	}
 	for _, tt := range tests {
@@ -289,7 +291,7 @@ func FuzzParseFile(f *testing.F) {
 	for _, s := range []string{
 		"return 1", "/*---\nLock: true\n---*/\nreturn 1", "\uFEFF/*---\r\nTimeout: 5\r\n---*/\r\nx", "/*--- Lock: true ---*/ 1",
 		"// a\n/*---\nTestParam: {\"a\": [1, {\"b\": null}]}\n---*/\n1", "/*---\nA: &a *a\n<<: {}\n---*/", "/*---\n? - x\n---*/", "/*---\nApiRemark: |2\n   a\n  b\n---*/1",
-		"/*---\nSchedule: TZ=x\n---*/1", "/*---\nCors: [\"http://a\", *]\n---*/1", "/*---\n!!binary x: y\n---*/1", "/*---\nTestParam: {a: 1, a: 2}\n---*/1",
+		"/*---\nSchedule: TZ=x\n---*/1", "/*---\nCors: [\"http://a\", *]\n---*/1", "/*---\n!!binary x: y\n---*/1", "/*---\nTestParam: {a: 1, a: 2}\n---*/1", "/*---\nA: 1\n---\n{}\n---\n[]\n...\n---*/1", "/*---\nMethods:\n- GET\n- |\n POST\nLockMsg: >-\n  a\n\n  b\n---*/1",
 	} {
 		f.Add([]byte(s))
 	}

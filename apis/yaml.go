@@ -24,7 +24,7 @@ func readSettings(d *Definition, source string, p *problems) map[string]*token.T
 		p.add("", "the settings are nested too deep")
 		return nil
 	}
-	file, err := parser.ParseBytes([]byte(source), 0, parser.AllowDuplicateMapKey())
+	file, err := parseYAML(source)
 	if err != nil {
 		p.yaml(err)
 		return nil
@@ -35,7 +35,7 @@ func readSettings(d *Definition, source string, p *problems) map[string]*token.T
 		case nil:
 		case *ast.MappingNode:
 			if i > 0 {
-				p.at(body.Values[0].Key.GetToken(), "", "the settings must be one YAML document, without a line ---")
+				p.at(firstToken(body), "", "the settings must be one YAML document, without a line ---")
 				continue
 			}
 			for _, pair := range body.Values {
@@ -46,6 +46,24 @@ func readSettings(d *Definition, source string, p *problems) map[string]*token.T
 		}
 	}
 	return set
+}
+
+// parseYAML keeps a panic of the parser, which has had some, from ending a server that
+// watches a folder.
+func parseYAML(source string) (file *ast.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser failed: %v", r)
+		}
+	}()
+	return parser.ParseBytes([]byte(source), 0, parser.AllowDuplicateMapKey())
+}
+
+func firstToken(m *ast.MappingNode) *token.Token {
+	if len(m.Values) > 0 {
+		return m.Values[0].Key.GetToken()
+	}
+	return m.GetToken()
 }
 
 func readPair(d *Definition, pair *ast.MappingValueNode, set map[string]*token.Token, p *problems) {
@@ -192,17 +210,23 @@ func appendObject(b []byte, n *ast.MappingNode, depth int) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// deepest is how many brackets are open at most, whatever quotes they stand in.
+var dashes = regexp.MustCompile(`(?m)^\s*(- +)+`)
+
+// deepest is how many brackets are open at most, whatever quotes they stand in, or how
+// many lists one line opens by dashes.
 func deepest(s string) int {
 	open, most := 0, 0
 	for _, r := range s {
-		switch {
-		case strings.ContainsRune("[{", r):
+		switch r {
+		case '[', '{':
 			open++
 			most = max(most, open)
-		case strings.ContainsRune("]}", r):
+		case ']', '}':
 			open = max(0, open-1)
 		}
+	}
+	for _, chain := range dashes.FindAllString(s, -1) {
+		most = max(most, strings.Count(chain, "-"))
 	}
 	return most
 }
