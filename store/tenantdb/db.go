@@ -23,6 +23,8 @@ type DB struct {
 	limits  limits
 	tables  tableCache
 	schemas sync.Mutex // one ApplySchema at a time
+	closing sync.Once
+	closed  error // what the first Close returned
 }
 
 type limits struct{ rows, bytes int }
@@ -70,8 +72,11 @@ type statement struct {
 func (db *DB) Dialect() string { return string(db.g.dialect) }
 
 // Close gives up the connections, after the transactions that are open have ended. A pool
-// that was passed in stays open.
-func (db *DB) Close() error { return db.b.close() }
+// that was passed in stays open. A second Close returns what the first did.
+func (db *DB) Close() error {
+	db.closing.Do(func() { db.closed = db.b.close() })
+	return db.closed
+}
 
 // Ping asks the database whether it is there: store_unavailable, or ctx's cause.
 func (db *DB) Ping(ctx context.Context) error { return db.b.ping(ctx) }
