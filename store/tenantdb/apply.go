@@ -1,0 +1,162 @@
+package tenantdb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing/fstest" // for its in-memory folder; it does not import testing
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+	"modernc.org/sqlite"
+
+	"apiengine/fault"
+	"apiengine/store/tenantdb/internal/sqltext"
+)
+
+// SchemaFile is one file of a schema/ folder, in goose format: `-- +goose Up`, statements,
+// and if wanted `-- +goose Down`, which is never run. Name begins with the version number,
+// `003_orders.sql`.
+type SchemaFile struct {
+	Name string
+	SQL  []byte
+}
+
+// SchemaError reports a schema file that cannot be applied.
+type SchemaError struct {
+	File  string // may be empty: the files as a whole
+	Msg   string
+	Cause error // for the log
+}
+
+func (e *SchemaError) Error() string {
+	if e.File == "" {
+		return "schema: " + e.Msg
+	}
+	return "schema/" + e.File + ": " + e.Msg
+}
+
+// Unwrap gives the driver's error.
+func (e *SchemaError) Unwrap() error { return e.Cause }
+
+// Kind is bad_request.
+func (e *SchemaError) Kind() fault.Kind { return fault.BadRequest }
+
+// Public is the text for whoever pushed the files.
+func (e *SchemaError) Public() string { return e.Error() }
+
+// schemaTable holds the versions that were applied.
+const schemaTable = Reserved + "schema"
+
+// ApplySchema applies the files that were not applied yet, in the order of their versions,
+// each in a transaction of its own, and returns the names of those applied, also with an
+// error: a *SchemaError that names the file, store_unavailable, or ctx's cause. Nodes and
+// callers that do it at once take turns. A file that was changed after it had been applied
+// is not looked at again: write a new one.
+func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []string, err error) {
+	db.schemas.Lock()
+	defer db.schemas.Unlock()
+	folder, err := schemaFolder(files)
+	if err != nil || len(folder) == 0 {
+		return nil, err
+	}
+	conns, err := db.b.forSchema()
+	if err != nil {
+		return nil, unavailable(err, "the database cannot be opened")
+	}
+	defer conns.Close()
+	if err := conns.PingContext(ctx); err != nil {
+		return nil, schemaFailure(ctx, "", err)
+	}
+	options := []goose.ProviderOption{goose.WithTableName(schemaTable), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true)}
+	dialect := goose.DialectSQLite3
+	if db.g.dialect == sqltext.Postgres {
+		dialect = goose.DialectPostgres
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(db.schemaLock()), lock.WithLockTimeout(1, 300))
+		if err != nil {
+			return nil, fmt.Errorf("tenantdb: %w", err)
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	provider, err := goose.NewProvider(dialect, conns, folder, options...)
+	if err != nil {
+		return nil, &SchemaError{Msg: err.Error(), Cause: err}
+	}
+	defer db.tables.clear()
+	results, err := provider.Up(ctx)
+	return schemaOutcome(ctx, results, err)
+}
+
+func schemaOutcome(ctx context.Context, results []*goose.MigrationResult, err error) (applied []string, _ error) {
+	failed := ""
+	if p := new(goose.PartialError); errors.As(err, &p) {
+		results, failed, err = p.Applied, path.Base(p.Failed.Source.Path), p.Err
+	}
+	for _, r := range results {
+		applied = append(applied, path.Base(r.Source.Path))
+	}
+	if err != nil {
+		return applied, schemaFailure(ctx, failed, err)
+	}
+	return applied, nil
+}
+
+// schemaFolder checks the names, since goose passes over files that it does not understand.
+func schemaFolder(files []SchemaFile) (fstest.MapFS, error) {
+	folder, versions := fstest.MapFS{}, map[int64]string{}
+	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b SchemaFile) int { return cmp.Compare(a.Name, b.Name) }) {
+		number, _, ok := strings.Cut(f.Name, "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		switch {
+		case !ok || err != nil || version < 1 || !strings.HasSuffix(f.Name, ".sql") || !fs.ValidPath(f.Name) || path.Base(f.Name) != f.Name:
+			return nil, &SchemaError{File: f.Name, Msg: "the name is not like 003_orders.sql"}
+		case versions[version] != "":
+			return nil, &SchemaError{File: f.Name, Msg: "has the same version as " + versions[version]}
+		case !strings.Contains(string(f.SQL), "+goose Up"):
+			return nil, &SchemaError{File: f.Name, Msg: "has no line `-- +goose Up`"}
+		case strings.Contains(strings.ToLower(string(f.SQL)), Reserved):
+			return nil, &SchemaError{File: f.Name, Msg: "names a table that begins with " + Reserved + ", which belong to the platform"}
+		}
+		versions[version] = f.Name
+		folder[f.Name] = &fstest.MapFile{Data: f.SQL}
+	}
+	return folder, nil
+}
+
+// schemaLock is the advisory lock of this schema's migrations.
+func (db *DB) schemaLock() int64 {
+	h := fnv.New64a()
+	if b, ok := db.b.(*pgBackend); ok {
+		h.Write([]byte("apiengine schema:" + b.schema))
+	}
+	return int64(h.Sum64())
+}
+
+func schemaFailure(ctx context.Context, file string, err error) error {
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	pg, lite := new(pgconn.PgError), new(sqlite.Error)
+	switch {
+	case errors.As(err, &pg):
+		e := pgError(ctx, time.Time{}, err)
+		if s := new(SQLError); errors.As(e, &s) {
+			return &SchemaError{File: file, Msg: s.Msg, Cause: err}
+		}
+		return e
+	case errors.As(err, &lite):
+		return &SchemaError{File: file, Msg: lite.Error(), Cause: err}
+	case file == "":
+		return unavailable(err, "the database cannot be reached")
+	}
+	return &SchemaError{File: file, Msg: err.Error(), Cause: err}
+}

@@ -1,0 +1,97 @@
+package tenantdb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	"apiengine/store/tenantdb/internal/sqltext"
+)
+
+// Limits of one query's result unless the configuration says otherwise.
+const (
+	defaultMaxRows  = 10000
+	defaultMaxBytes = 16 << 20
+)
+
+// DB is one tenant's database. It may be used by many goroutines.
+type DB struct {
+	b       backend
+	g       grammar
+	limits  limits
+	tables  tableCache
+	schemas sync.Mutex // one ApplySchema at a time
+	closing sync.Once
+	closed  error // what the first Close returned
+}
+
+type limits struct{ rows, bytes int }
+
+func newLimits(rows, bytes int) limits {
+	return limits{cmp.Or(rows, defaultMaxRows), cmp.Or(bytes, defaultMaxBytes)}
+}
+
+// Guard is a holder's claim to a lock, made good by the first statement of a transaction.
+type Guard struct {
+	Key   string // the lock's identity; empty: no lock, no guard row
+	Token int64
+	Owner string // unique to the run
+	// Until is the end of the run's budget. On PostgreSQL no statement, no wait for a row
+	// and no idle time in the transaction lasts beyond it, even when this process stalls.
+	// Zero: no such limits.
+	Until time.Time
+}
+
+// backend is one kind of database.
+type backend interface {
+	begin(ctx context.Context, g Guard) (session, error)
+	ping(ctx context.Context) error
+	close() error
+	forSchema() (*sql.DB, error) // plain connections for ApplySchema, closed by it
+}
+
+// session is one transaction. After an error that is no *SQLError it can only be rolled back.
+type session interface {
+	// run runs one statement; a script's leaves the transaction as it was when it fails.
+	run(ctx context.Context, st statement, w *rowWriter) (changed int64, err error)
+	guard(ctx context.Context, g Guard) error
+	savepoint(ctx context.Context, verb, name string) error
+	commit(ctx context.Context) error
+	rollback() // also after commit; gives back what the session holds
+}
+
+// statement is what a session runs.
+type statement struct {
+	sqltext.Statement
+	platform bool // ours, not a script's: it may name the platform's tables
+}
+
+// Dialect is "sqlite" or "postgres".
+func (db *DB) Dialect() string { return string(db.g.dialect) }
+
+// Close gives up the connections, after the transactions that are open have ended. A pool
+// that was passed in stays open. A second Close returns what the first did.
+func (db *DB) Close() error {
+	db.closing.Do(func() { db.closed = db.b.close() })
+	return db.closed
+}
+
+// Ping asks the database whether it is there: store_unavailable, or ctx's cause.
+func (db *DB) Ping(ctx context.Context) error { return db.b.ping(ctx) }
+
+// Begin starts a transaction. With a lock (g.Key) its guard row is taken first, which
+// waits for an older holder's open transaction; a *StaleError says that a newer holder was
+// there. Otherwise the error is store_unavailable or ctx's cause. The caller must end the
+// transaction by Commit or Rollback.
+func (db *DB) Begin(ctx context.Context, g Guard) (*Tx, error) {
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
+	s, err := db.b.begin(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return &Tx{db: db, s: s}, nil
+}

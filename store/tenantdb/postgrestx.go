@@ -1,0 +1,342 @@
+package tenantdb
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"apiengine/fault"
+)
+
+// pgSession is a transaction on PostgreSQL. It speaks the extended protocol only, with
+// unnamed statements: tenants share connections, and a prepared statement would remember
+// another schema's tables. Values go as text without a type and come as text.
+type pgSession struct {
+	b     *pgBackend
+	conn  *pgxpool.Conn
+	until time.Time
+	dead  error     // why nothing but rollback is left
+	first pgWitness // whose row tells what became of a commit
+}
+
+// pgStatement is one message group of a flush.
+type pgStatement struct {
+	sql  string
+	args [][]byte
+	oids []uint32
+}
+
+const (
+	pgBegin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	pgLocal = "SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, true)," +
+		" set_config('lock_timeout', $2, true), set_config('idle_in_transaction_session_timeout', $2, true)"
+	// The row's clock is the database's; xid lets pg_xact_status tell what became of it.
+	pgGuard = "INSERT INTO _apiengine_fence AS f (lock_key, token, owner, sealed_at)" +
+		" VALUES ($1, $2, $3, clock_timestamp())" +
+		" ON CONFLICT (lock_key) DO UPDATE SET token = excluded.token, owner = excluded.owner, sealed_at = excluded.sealed_at" +
+		" WHERE f.token < excluded.token OR f.token = excluded.token AND f.owner = excluded.owner" +
+		" RETURNING extract(epoch FROM sealed_at)::text, pg_current_xact_id()::text"
+	pgStored = "SELECT token::text, owner, extract(epoch FROM sealed_at)::text FROM _apiengine_fence WHERE lock_key = $1"
+
+	// stmtSavepoint stands around each statement of a script.
+	stmtSavepoint = "apiengine_stmt"
+)
+
+// beginTries is how many connections are tried: after a restart of the server the pool
+// still holds broken ones, and nothing has happened yet that a second try could double.
+const beginTries = 3
+
+func (b *pgBackend) begin(ctx context.Context, g Guard) (session, error) {
+	var err error
+	for range beginTries {
+		var s *pgSession
+		if s, err = b.beginOnce(ctx, g); err == nil {
+			return s, nil
+		}
+		if fault.Of(err) != fault.StoreUnavailable || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, err
+}
+
+func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) {
+	conn, err := b.pool.Acquire(ctx)
+	if err != nil {
+		return nil, pgError(ctx, g.Until, err)
+	}
+	s := &pgSession{b: b, conn: conn, until: g.Until}
+	flush := []pgStatement{{sql: pgBegin}, {sql: pgLocal, args: texts(b.path, milliseconds(g.Until))}}
+	if g.Key != "" {
+		flush = append(flush, guardStatement(g))
+	}
+	rows, err := s.flush(ctx, flush...)
+	if err == nil && g.Key != "" {
+		err = s.sealed(ctx, g, rows)
+	}
+	if err == nil {
+		err = s.usableSettings()
+	}
+	if err != nil {
+		s.rollback()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *pgSession) guard(ctx context.Context, g Guard) error {
+	if s.dead != nil {
+		return s.dead
+	}
+	rows, err := s.flush(ctx, guardStatement(g))
+	if err != nil {
+		s.dead = err // outside the savepoint of a statement: PostgreSQL has aborted the transaction
+		return err
+	}
+	return s.sealed(ctx, g, rows)
+}
+
+func guardStatement(g Guard) pgStatement {
+	return pgStatement{sql: pgGuard, args: texts(g.Key, strconv.FormatInt(g.Token, 10), g.Owner)}
+}
+
+// sealed looks at the guard's answer: no row means that it was refused.
+func (s *pgSession) sealed(ctx context.Context, g Guard, rows [][]string) error {
+	if len(rows) == 1 {
+		if s.first.guard.Key == "" {
+			s.first = pgWitness{guard: g, sealed: rows[0][0], xid: rows[0][1]}
+		}
+		return nil
+	}
+	stale := &StaleError{Key: g.Key, Token: g.Token}
+	s.dead = stale
+	rows, err := s.flush(ctx, pgStatement{sql: pgStored, args: texts(g.Key)})
+	if err == nil && len(rows) == 1 {
+		stale.Stored, err = strconv.ParseInt(rows[0][0], 10, 64)
+	}
+	s.dead = errors.Join(stale, err)
+	return s.dead
+}
+
+// usableSettings refuses a server whose settings would make text mean something else than
+// package sqltext and the conversion of values take it for.
+func (s *pgSession) usableSettings() error {
+	c := s.conn.Conn().PgConn()
+	if c.ParameterStatus("standard_conforming_strings") == "off" {
+		return fault.New(fault.StoreUnavailable, "the database has standard_conforming_strings off; it must be on")
+	}
+	if style := c.ParameterStatus("DateStyle"); !strings.HasPrefix(style, "ISO") {
+		return fault.New(fault.StoreUnavailable, "the database has DateStyle %q; it must be ISO", style)
+	}
+	return nil
+}
+
+// flush sends statements of ours together and returns the rows of the last one.
+func (s *pgSession) flush(ctx context.Context, statements ...pgStatement) ([][]string, error) {
+	p := s.conn.Conn().PgConn().StartPipeline(ctx)
+	for _, st := range statements {
+		p.SendQueryParams(st.sql, st.args, st.oids, nil, nil)
+	}
+	if err := p.Sync(); err != nil {
+		return nil, pgError(ctx, s.until, err)
+	}
+	var rows [][]string
+	for range statements {
+		result, err := p.GetResults()
+		if err != nil {
+			return nil, pgError(ctx, s.until, errors.Join(err, p.Close()))
+		}
+		rows = rows[:0]
+		r := result.(*pgconn.ResultReader) // the pipeline holds nothing but queries
+		for r.NextRow() {
+			row := make([]string, len(r.Values()))
+			for i, v := range r.Values() {
+				row[i] = string(v)
+			}
+			rows = append(rows, row)
+		}
+		if _, err := r.Close(); err != nil {
+			return nil, pgError(ctx, s.until, errors.Join(err, p.Close()))
+		}
+	}
+	if err := p.Close(); err != nil {
+		return nil, pgError(ctx, s.until, err)
+	}
+	return rows, nil
+}
+
+// run sends the statement between SAVEPOINT and RELEASE, all in one flush.
+func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64, error) {
+	if s.dead != nil {
+		return 0, s.dead
+	}
+	q, err := pgQuery(st)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := s.conn.Conn().PgConn().StartPipeline(ctx)
+	p.SendQueryParams("SAVEPOINT "+stmtSavepoint, nil, nil, nil, nil)
+	p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
+	p.SendQueryParams("RELEASE SAVEPOINT "+stmtSavepoint, nil, nil, nil, nil)
+	if err := p.Sync(); err != nil {
+		return 0, s.failed(ctx, err)
+	}
+	changed, err := pgRows(p, w)
+	if fault.Of(err) == fault.LimitOutput {
+		s.dead = err
+		cancel() // stops the query and drops the connection
+		_ = p.Close()
+		return 0, err
+	}
+	if err = errors.Join(err, p.Close()); err != nil {
+		return 0, s.failed(ctx, err)
+	}
+	if status := s.conn.Conn().PgConn().TxStatus(); status != 'T' {
+		s.dead = fault.New(fault.ScriptError, "the statement ended the transaction, which is not allowed")
+		return 0, s.dead
+	}
+	return changed, nil
+}
+
+// pgRows reads the answers to the three statements of run.
+func pgRows(p *pgconn.Pipeline, w *rowWriter) (changed int64, err error) {
+	for i := range 3 {
+		result, err := p.GetResults()
+		if err != nil {
+			return 0, err
+		}
+		r := result.(*pgconn.ResultReader)
+		if i == 1 {
+			if err := pgResult(r, w); err != nil {
+				return 0, err
+			}
+		}
+		tag, err := r.Close()
+		if err != nil {
+			return 0, err
+		}
+		if i == 1 {
+			changed = tag.RowsAffected()
+		}
+	}
+	return changed, nil
+}
+
+func pgResult(r *pgconn.ResultReader, w *rowWriter) error {
+	fields := r.FieldDescriptions()
+	if len(fields) == 0 {
+		return nil
+	}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	oids := make([]uint32, len(fields))
+	for i, f := range fields {
+		oids[i] = f.DataTypeOID
+	}
+	w.columns(names)
+	for r.NextRow() {
+		w.openRow()
+		for i, v := range r.Values() {
+			if w.wants(i) {
+				w.buf = appendPg(w.buf, oids[i], v)
+			}
+		}
+		if err := w.closeRow(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed classifies the error of a script's statement and goes back to before it.
+func (s *pgSession) failed(ctx context.Context, cause error) error {
+	err := pgError(ctx, s.until, cause)
+	if fault.Of(err) != fault.ScriptError {
+		s.dead = err
+		return err
+	}
+	c := s.conn.Conn().PgConn()
+	if c.TxStatus() == 'E' {
+		if _, back := s.flush(ctx, pgStatement{sql: "ROLLBACK TO SAVEPOINT " + stmtSavepoint}); back != nil {
+			s.dead = back
+			return errors.Join(back, err)
+		}
+	}
+	if c.TxStatus() != 'T' {
+		s.dead = err
+	}
+	return err
+}
+
+func (s *pgSession) savepoint(ctx context.Context, verb, name string) error {
+	if s.dead != nil {
+		return s.dead
+	}
+	if _, err := s.flush(ctx, pgStatement{sql: verb + name}); err != nil {
+		s.dead = err
+		return err
+	}
+	return nil
+}
+
+// rollback gives the connection back; the pool drops one that is broken or not idle.
+func (s *pgSession) rollback() {
+	if s.conn == nil {
+		return
+	}
+	if c := s.conn.Conn().PgConn(); !c.IsClosed() && c.TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_, _ = s.flush(ctx, pgStatement{sql: "ROLLBACK"}) // else the connection is dropped, to the same effect
+	}
+	s.conn.Release()
+	s.conn, s.dead = nil, errOver("it was rolled back")
+}
+
+// pgQuery turns a statement's values into text. A number with a fraction is numeric, as a
+// literal would be; everything else has no type, so that the column's is taken.
+func pgQuery(st statement) (pgStatement, error) {
+	q := pgStatement{sql: st.SQL, args: make([][]byte, len(st.Args)), oids: make([]uint32, len(st.Args))}
+	for i, a := range st.Args {
+		switch v := a.(type) {
+		case bool:
+			q.args[i] = strconv.AppendBool(nil, v)
+		case int64:
+			q.args[i] = strconv.AppendInt(nil, v, 10)
+		case float64:
+			q.args[i] = strconv.AppendFloat(nil, v, 'g', -1, 64)
+			q.oids[i] = pgtype.NumericOID
+		case string:
+			if strings.IndexByte(v, 0) >= 0 {
+				return q, badCall("a parameter holds a NUL character, which PostgreSQL cannot store")
+			}
+			q.args[i] = []byte(v)
+		}
+	}
+	return q, nil
+}
+
+func texts(values ...string) [][]byte {
+	out := make([][]byte, len(values))
+	for i, v := range values {
+		out[i] = []byte(v)
+	}
+	return out
+}
+
+func msText(d time.Duration) string {
+	if d < time.Millisecond {
+		return ""
+	}
+	return strconv.FormatInt(d.Milliseconds(), 10)
+}

@@ -1,0 +1,85 @@
+package tenantdb_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"apiengine/fault"
+	"apiengine/store/tenantdb"
+)
+
+func TestValuesOfResults(t *testing.T) {
+	for dialect, cases := range map[string][]struct{ sql, want string }{
+		"both": {
+			{"SELECT 1", "1"}, {"SELECT NULL", "null"}, {"SELECT 'a\"b\\c'", `"a\"b\\c"`}, {"SELECT ''", `""`},
+			{"SELECT 9007199254740991", "9007199254740991"}, {"SELECT 9007199254740992", `"9007199254740992"`},
+			{"SELECT -9007199254740992", `"-9007199254740992"`}, {"SELECT '姓名'", `"姓名"`}, {"SELECT '1.50'", `"1.50"`},
+			{"SELECT CAST(1.5 AS double precision)", "1.5"}, {"SELECT CAST(1e300 AS double precision)", "1e+300"},
+		},
+		"sqlite": {
+			{"SELECT x'00ff'", `"AP8="`}, {"SELECT 9e999", `"Infinity"`}, {"SELECT -9e999", `"-Infinity"`}, {"SELECT 5.0", "5"},
+			{"SELECT 1 = 1", "1"}, {"SELECT CAST(x'ff41' AS TEXT)", `"�A"`}, {"SELECT x''", `""`}, {"SELECT 1e-9", "1e-09"},
+		},
+		"postgres": {
+			{"SELECT true", "true"}, {"SELECT false", "false"}, {"SELECT 1.50", `"1.50"`}, {"SELECT 1::numeric", `"1"`},
+			{"SELECT 'NaN'::float8", `"NaN"`}, {"SELECT '-Infinity'::float8", `"-Infinity"`}, {"SELECT 1e-7::float8", "1e-07"},
+			{`SELECT '\x00ff'::bytea`, `"AP8="`}, {"SELECT '{\"a\": [1]}'::jsonb", `{"a": [1]}`}, {"SELECT 'null'::json", "null"},
+			{"SELECT date '2026-01-02'", `"2026-01-02"`}, {"SELECT time '03:04:05.5'", `"03:04:05.5"`},
+			{"SELECT timestamp '2026-01-02 03:04:05.120'", `"2026-01-02T03:04:05.12"`}, {"SELECT timestamp 'infinity'", `"infinity"`},
+			{"SELECT timestamptz '2026-01-02 03:04:05+00'", `"2026-01-02T03:04:05Z"`}, {"SELECT timestamp '0044-03-15 BC'", `"0044-03-15 00:00:00 BC"`},
+			{"SELECT 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'::uuid", `"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"`},
+			{"SELECT '{1,2}'::int[]", `"{1,2}"`}, {"SELECT interval '1 day'", `"1 day"`}, {"SELECT count(*) FROM pg_class WHERE false", "0"},
+		},
+	} {
+		each(t, func(t *testing.T, db *tenantdb.DB) {
+			if dialect != "both" && dialect != db.Dialect() {
+				t.Skip()
+			}
+			tx := begin(t, db, tenantdb.Guard{})
+			for _, c := range cases {
+				if got, err := tx.Scalar(context.Background(), c.sql, nil); err != nil || string(got) != c.want {
+					t.Errorf("%s: got %s, %v, want %s", c.sql, got, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestParametersFitTheColumnsTheyMeet(t *testing.T) {
+	each(t, func(t *testing.T, db *tenantdb.DB) {
+		tx := begin(t, db, tenantdb.Guard{})
+		exec(t, tx, byDialect(db,
+			"CREATE TABLE t (i INTEGER, n NUMERIC, f REAL, s TEXT, b BOOLEAN, d DATE, at DATETIME, j JSON)",
+			"CREATE TABLE t (i int, n numeric, f float8, s text, b boolean, d date, at timestamp, j jsonb)"))
+		exec(t, tx, "INSERT INTO t VALUES (@i, @n, @f, @s, @b, @d, @at, @j)", "i", 5.0, "n", "1.25", "f", 2.5, "s", 7.0, "b", true,
+			"d", "2026-01-02", "at", "2026-01-02 03:04:05", "j", `{"a":1}`)
+		want := byDialect(db,
+			`[{"i":5,"n":1.25,"f":2.5,"s":"7","b":1,"d":"2026-01-02","at":"2026-01-02 03:04:05","j":{"a":1}}]`,
+			`[{"i":5,"n":"1.25","f":2.5,"s":"7","b":true,"d":"2026-01-02","at":"2026-01-02T03:04:05","j":{"a": 1}}]`)
+		if got := query(t, tx, "SELECT * FROM t"); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		for _, c := range []struct {
+			where string
+			value any
+		}{
+			{"i = @v", 5.0}, {"i = @v", "5"}, {"i < @v", 5.5}, {"n = @v", 1.25}, {"n = @v", "1.25"}, {"f > @v", 2.0}, {"f = @v", 2.5},
+			{"s = @v", "7"}, {"s = @v", 7.0}, {"b = @v", 1.0}, {"b = @v", true}, {"d = @v", "2026-01-02"}, {"at <= @v", "2026-01-02 03:04:05"},
+			{"(s = @v OR @v IS NULL)", "7"}, {"i + @v = 6", 1.0},
+		} {
+			if got := query(t, tx, "SELECT 1 AS x FROM t WHERE "+c.where, "v", c.value); got != `[{"x":1}]` {
+				t.Errorf("%s with %#v: %s", c.where, c.value, got)
+			}
+		}
+		if got := query(t, tx, "SELECT i FROM t ORDER BY i LIMIT @n", "n", 1.0); got != `[{"i":5}]` {
+			t.Errorf("LIMIT: %s", got)
+		}
+		exec(t, tx, "UPDATE t SET s = @v", "v", nil)
+		for _, bad := range []any{math.NaN(), math.Inf(1), []int{1}} {
+			_, err := tx.Exec(context.Background(), "UPDATE t SET s = @v", p("v", bad))
+			wantKind(t, "an odd value", err, fault.ScriptError)
+		}
+		commit(t, tx)
+	})
+}
