@@ -83,7 +83,7 @@ func (c *checkCmd) Run(io streams) error {
 
 // compile is how every definition becomes a program.
 func compile(d apis.Definition) (*jsbridge.Program, error) {
-	return jsbridge.Compile(jsbridge.Source{Name: d.FileName(), Code: d.ApiV8Code, Language: d.Language})
+	return jsbridge.Compile(jsbridge.Source{Name: d.FileName(), Code: d.ApiV8Code, Language: d.Language, FirstLine: d.FirstLine})
 }
 
 type pushCmd struct {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
 	"apiengine/apis"
 	"apiengine/store/tenantdb"
@@ -36,15 +35,9 @@ func (f *folder) load(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// isDefinition reports whether a file's name is that of a definition.
-func isDefinition(name string) bool {
-	return (strings.HasSuffix(name, ".js") || strings.HasSuffix(name, ".ts")) &&
-		!strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".d.ts")
-}
-
 // file loads one definition file, or removes the API of one that is gone.
 func (f *folder) file(ctx context.Context, name string) error {
-	if !isDefinition(name) {
+	if !apis.IsFile(name) {
 		return nil
 	}
 	src, err := fs.ReadFile(f.fsys, name)
