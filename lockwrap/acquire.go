@@ -1,0 +1,286 @@
+package lockwrap
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	randv2 "math/rand/v2"
+	"strings"
+	"time"
+
+	"apiengine/budget"
+)
+
+// maxFloor keeps every token exact in a double.
+const maxFloor = 1<<53 - 1<<20
+
+// Request is a wish for a lock.
+type Request struct {
+	Key   Key
+	Plan  budget.Plan // Lease, Renew, Hold, Wait and Margin count here; see package budget
+	API   string      // shown as the holder to those who wait; cut after 100 bytes
+	Floor int64       // the token will be greater than this; 0 to 2^53 - 2^20
+}
+
+// check names the first field that cannot be used, before anything is sent.
+func (r *Request) check() error {
+	if err := r.Key.check(); err != nil {
+		return err
+	}
+	p := &r.Plan
+	p.Margin = max(p.Margin, budget.Margin(p.Lease))
+	var bad *budget.Error
+	if err := p.Check(); errors.As(err, &bad) {
+		return &InvalidError{"Plan." + bad.Field, bad.Msg}
+	}
+	const longest = budget.MaxTaskTimeout
+	switch {
+	case p.Hold > longest:
+		return &InvalidError{"Plan.Hold", fmt.Sprintf("must be at most %v, not %v", longest, p.Hold)}
+	case p.Wait > longest:
+		return &InvalidError{"Plan.LockWait", fmt.Sprintf("must be at most %v, not %v", longest, p.Wait)}
+	case p.Renew != 0 && p.Renew < time.Millisecond:
+		return &InvalidError{"Plan.Renew", fmt.Sprintf("must be 0 or at least 1ms, not %v", p.Renew)}
+	case r.Floor < 0 || r.Floor > maxFloor:
+		return &InvalidError{"Floor", fmt.Sprintf("must be from 0 to %d, not %d", int64(maxFloor), r.Floor)}
+	}
+	return nil
+}
+
+// Acquire waits for the lock, at most r.Plan.Wait, the line on this node included; a Wait of
+// 0 tries once. The caller must call Release on the Lease.
+//
+// Errors: *InvalidError; *QueueFullError; *BusyError when others kept the lock;
+// *BackendError or *UnknownError when the backend did not serve the request until the wait
+// cap, or for Config.Patience; *ClosedError; ctx's cause when ctx ended first. Nothing is
+// left behind in any of these cases: where an answer is outstanding, a clean-up of the
+// Manager's own waits for it.
+func (m *Manager) Acquire(ctx context.Context, r Request) (*Lease, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	m.calls.add() // before the look at quit, so that Close either sees this call or refuses it
+	l, err := m.acquire(ctx, r)
+	if err != nil {
+		m.calls.done()
+	}
+	return l, err // a lease keeps the call counted
+}
+
+func (m *Manager) acquire(ctx context.Context, r Request) (*Lease, error) {
+	switch {
+	case m.closing():
+		return nil, &ClosedError{}
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	now := time.Now()
+	h := &hunt{m: m, r: r, lock: m.cfg.Prefix + ":{" + r.Key.String() + "}", holder: m.newHolder(), api: label(r.API),
+		began: now, until: now.Add(r.Plan.Wait), limit: m.attempt(r.Plan.Lease)}
+	var ok bool
+	if h.w, ok = m.lines.join(h.lock, m.cfg.MaxQueue); !ok {
+		return nil, &QueueFullError{Key: r.Key, Max: m.cfg.MaxQueue}
+	}
+	l, err := h.run(ctx)
+	if err != nil {
+		m.lines.leave(h.w)
+		h.abandon()
+	}
+	return l, err
+}
+
+// label makes an API's name fit to be shown: valid UTF-8 of one line, at most 100 bytes.
+func label(api string) string {
+	api = strings.ToValidUTF8(api[:min(len(api), 100)], "")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return -1
+		}
+		return r
+	}, api)
+}
+
+// newHolder returns a holder that no other acquisition has.
+func (m *Manager) newHolder() string {
+	var nonce [16]byte
+	rand.Read(nonce[:]) // never fails (crypto/rand)
+	return m.instance + ":" + hex.EncodeToString(nonce[:])
+}
+
+// hunt is one Acquire under way.
+type hunt struct {
+	m      *Manager
+	r      Request
+	lock   string
+	holder string
+	api    string
+	w      *waiter
+	began  time.Time
+	until  time.Time     // end of the wait cap
+	limit  time.Duration // of one attempt
+
+	sent    time.Time     // when the last attempt was
+	pending <-chan answer // of an attempt whose answer was not waited for
+	doubt   bool          // an attempt's outcome is unknown: the lock may be, or become, this holder's
+	err     error         // the backend's last failure; nil when it last said busy
+	errs    int           // failures in a row
+	busies  int           // busy answers in a row
+	seen    seen
+}
+
+// run stands in line and then tries until one of the ends that Acquire names.
+func (h *hunt) run(ctx context.Context) (*Lease, error) {
+	for {
+		head, held, s := h.m.lines.place(h.w)
+		h.seen = s
+		turn := head && !held
+		if turn {
+			if l, err := h.try(ctx); l != nil || err != nil {
+				return l, err
+			}
+		}
+		if h.over() {
+			return nil, h.gaveUp()
+		}
+		pause := time.Until(h.until)
+		if turn {
+			pause = min(pause, h.backOff())
+		}
+		if err := h.sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// over reports that the wait cap allows no further attempt. An answer that got lost is
+// asked for once more all the same, lest one cut connection fail a call that tries once.
+func (h *hunt) over() bool {
+	again := h.doubt && h.errs == 1 && time.Since(h.began) < h.limit
+	return !again && !time.Now().Before(h.until)
+}
+
+func (h *hunt) gaveUp() error {
+	if err := cmp.Or(h.err, h.seen.err); err != nil {
+		return err
+	}
+	return &BusyError{Key: h.r.Key, Waited: time.Since(h.began), Left: h.seen.left, Holder: h.seen.by}
+}
+
+// minAttempt is what an attempt is given even where the wait cap has less left.
+const minAttempt = 100 * time.Millisecond
+
+// try makes one attempt. It returns neither lease nor error when another may follow.
+func (h *hunt) try(ctx context.Context) (*Lease, error) {
+	h.sent = time.Now()
+	limit := h.limit
+	if h.r.Plan.Wait > 0 {
+		limit = min(limit, max(minAttempt, h.until.Sub(h.sent)))
+	}
+	c := Claim{Lock: h.lock, Holder: h.holder, TTL: h.r.Plan.Lease, Floor: h.r.Floor,
+		Keep: max(24*time.Hour, 10*h.r.Plan.Hold), API: h.api}
+	h.pending = h.m.send(ctx, limit, func(ctx context.Context, b Backend) (Reply, error) { return b.Acquire(ctx, c) })
+	select {
+	case a := <-h.pending:
+		h.pending = nil
+		return h.judge(a)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-h.m.quit:
+		return nil, &ClosedError{}
+	}
+}
+
+func (h *hunt) judge(a answer) (*Lease, error) {
+	now := time.Now()
+	switch {
+	case a.err != nil:
+		return nil, h.failed(a.err, now)
+	case !a.reply.Held:
+		h.err, h.errs = nil, 0
+		h.busies++
+		h.seen = seen{by: a.reply.By, left: a.reply.Left}
+		h.m.lines.taken(h.lock, a.reply, now)
+		return nil, nil
+	case now.Sub(h.sent) >= h.r.Plan.Lease-h.r.Plan.Margin:
+		// Nobody knows whether the lease still stands: give it back and start anew.
+		h.doubt = true
+		h.abandon()
+		h.holder, h.doubt = h.m.newHolder(), false
+		return nil, h.failed(&UnknownError{"acquire", errLate}, now)
+	}
+	return h.m.grant(h, a.reply.Token), nil
+}
+
+var errLate = errors.New("the grant arrived after the end of its own lease")
+
+// failed takes note of an attempt that the backend did not serve, and returns the error
+// once patience is over.
+func (h *hunt) failed(err error, now time.Time) error {
+	if !notApplied(err) {
+		h.doubt = h.doubt || !errors.Is(err, errLate)
+		err = asUnknown("acquire", err)
+	}
+	h.err = err
+	h.errs++
+	h.busies = 0
+	if now.Sub(h.m.lines.failed(h.lock, err, now)) >= h.m.cfg.Patience {
+		return err
+	}
+	return nil
+}
+
+// backOff is the pause before the next attempt, with full jitter: after a busy answer up to
+// 4 ms, doubling to 80 ms, but not past the end of the holder's lease; after a failure 25 ms,
+// doubling to 1 s, but none after the first lost answer.
+func (h *hunt) backOff() time.Duration {
+	switch {
+	case h.errs == 1 && h.doubt:
+		return 0
+	case h.errs > 0:
+		return jitter(25*time.Millisecond, time.Second, h.errs)
+	}
+	pause := jitter(4*time.Millisecond, 80*time.Millisecond, h.busies)
+	if h.seen.left > 0 {
+		pause = min(pause, h.seen.left+time.Millisecond)
+	}
+	return pause
+}
+
+// jitter returns a random pause of at most first, doubled for each try after the first, and
+// at most most.
+func jitter(first, most time.Duration, try int) time.Duration {
+	bound := min(most, first<<min(try-1, 20))
+	return 1 + randv2.N(bound)
+}
+
+// sleep waits for d, for the head's place or for a release, whichever is first.
+func (h *hunt) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-h.w.signal:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-h.m.quit:
+		return &ClosedError{}
+	}
+}
+
+// abandon starts a clean-up where the lock may be, or become, this holder's.
+func (h *hunt) abandon() {
+	if h.pending == nil && !h.doubt {
+		return
+	}
+	h.m.sweep(leftover{lock: h.lock, owner: Owner{Holder: h.holder}, limit: h.limit,
+		over: h.sent.Add(h.r.Plan.Lease), pending: h.pending, doubt: h.doubt})
+	h.pending = nil
+}

@@ -1,0 +1,130 @@
+// Package redis keeps locks in Redis 6.2 or newer, or Valkey: a single server, one behind
+// Sentinel, or a cluster. Every operation is one script and one round trip.
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"apiengine/lockwrap"
+)
+
+// Config sets up a Backend. URL is required; a zero field takes its default.
+type Config struct {
+	URL      string        // see ParseURL
+	Timeout  time.Duration // of a dial, a read or a write; default 500ms, at least 10ms
+	PoolSize int           // connections per server; default 10 per processor, at least 32
+}
+
+// Backend is a lockwrap.Backend in Redis. It has a client of its own.
+type Backend struct {
+	client goredis.UniversalClient
+}
+
+var _ lockwrap.Backend = (*Backend)(nil)
+
+// New returns a Backend, or an error that names the first unusable field of cfg. It does
+// not connect: a server that is not there yet is a *lockwrap.BackendError of later calls.
+func New(cfg Config) (*Backend, error) {
+	cfg.Timeout = cmp.Or(cfg.Timeout, 500*time.Millisecond)
+	cfg.PoolSize = cmp.Or(cfg.PoolSize, max(32, 10*runtime.GOMAXPROCS(0)))
+	switch {
+	case cfg.Timeout < 10*time.Millisecond:
+		return nil, fmt.Errorf("redis: Config.Timeout must be at least 10ms, not %v", cfg.Timeout)
+	case cfg.PoolSize < 1:
+		return nil, fmt.Errorf("redis: Config.PoolSize must be positive, not %d", cfg.PoolSize)
+	}
+	o, err := ParseURL(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	forLocks(o, cfg)
+	return &Backend{client: goredis.NewUniversalClient(o)}, nil
+}
+
+// forLocks sets what a lock's client must not leave to defaults (lock-protocol.md section 6):
+// retries belong to lockwrap, which knows what may be repeated; deadlines of contexts count;
+// nothing is read from a replica.
+func forLocks(o *goredis.UniversalOptions, cfg Config) {
+	o.MaxRetries = -1
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cfg.Timeout, cfg.Timeout, cfg.Timeout
+	o.PoolTimeout = cfg.Timeout
+	o.DialerRetries = 1
+	o.PoolSize = cfg.PoolSize
+	o.PipelinePoolSize = -1 // none
+	o.MinIdleConns = min(2, cfg.PoolSize)
+	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+// Acquire is lockwrap.Backend's.
+func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply, error) {
+	r, info, err := b.run(ctx, call{"acquire", acquireScript, c.Lock,
+		[]any{c.Holder, millis(c.TTL), c.Floor, millis(c.Keep), c.API}})
+	if err == nil && !r.Held {
+		r.By = holder(info)
+	}
+	return r, err
+}
+
+// Confirm is lockwrap.Backend's.
+func (b *Backend) Confirm(ctx context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
+	r, _, err := b.run(ctx, call{"confirm", confirmScript, lock, []any{o.String()}})
+	return mine(r, o), err
+}
+
+// Renew is lockwrap.Backend's.
+func (b *Backend) Renew(ctx context.Context, lock string, o lockwrap.Owner, ttl time.Duration) (lockwrap.Reply, error) {
+	r, _, err := b.run(ctx, call{"renew", renewScript, lock, []any{o.String(), millis(ttl)}})
+	return mine(r, o), err
+}
+
+// mine gives the answer to an owner its own token, which the scripts do not repeat.
+func mine(r lockwrap.Reply, o lockwrap.Owner) lockwrap.Reply {
+	if r.Held {
+		r.Token = o.Token
+	}
+	return r
+}
+
+// Release is lockwrap.Backend's.
+func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
+	r, _, err := b.run(ctx, call{"release", releaseScript, lock, []any{o.Holder, o.Token}})
+	return r, err
+}
+
+// Ping is lockwrap.Backend's.
+func (b *Backend) Ping(ctx context.Context) error {
+	if err := b.client.Ping(ctx).Err(); err != nil {
+		return &lockwrap.BackendError{Op: "ping", Err: err} // it changes nothing in any case
+	}
+	return nil
+}
+
+// Close is lockwrap.Backend's.
+func (b *Backend) Close() error { return b.client.Close() }
+
+// millis rounds up, so that the server never keeps a lock for less than its holder believes.
+func millis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// holder reads "<since in unix ms> <api>".
+func holder(info string) lockwrap.Holder {
+	since, api, _ := strings.Cut(info, " ")
+	ms, err := strconv.ParseInt(since, 10, 64)
+	if err != nil {
+		return lockwrap.Holder{} // somebody else wrote the key
+	}
+	return lockwrap.Holder{API: api, Since: time.UnixMilli(ms)}
+}

@@ -1,0 +1,94 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"apiengine/lockwrap"
+)
+
+// call is one script with what it is about.
+type call struct {
+	op     string
+	script script
+	lock   string
+	args   []any
+}
+
+// run executes c by its digest, or with its text where the server does not know it yet.
+func (b *Backend) run(ctx context.Context, c call) (lockwrap.Reply, string, error) {
+	cmd := b.do(ctx, c, "EVALSHA", c.script.digest)
+	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		cmd = b.do(ctx, c, "EVAL", c.script.text)
+	}
+	if err := cmd.Err(); err != nil {
+		return lockwrap.Reply{}, "", classify(c.op, err)
+	}
+	r, info, err := decode(cmd.Val())
+	if err != nil {
+		return r, "", &lockwrap.UnknownError{Op: c.op, Err: err}
+	}
+	return r, info, nil
+}
+
+func (b *Backend) do(ctx context.Context, c call, name, script string) *goredis.Cmd {
+	args := make([]any, 0, 5+len(c.args))
+	args = append(args, name, script, 2, c.lock+":l", c.lock+":f")
+	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
+	cmd.SetFirstKeyPos(3)
+	_ = b.client.Process(ctx, once{cmd}) // the command keeps its error
+	return cmd
+}
+
+// once is a command that the client never sends twice, not even a cluster's after a cut
+// connection: a repeated release would find its lock gone.
+type once struct{ *goredis.Cmd }
+
+// NoRetry tells the client.
+func (once) NoRetry() bool { return true }
+
+// decode reads {held, token, milliseconds left, info}.
+func decode(val any) (r lockwrap.Reply, info string, err error) {
+	list, _ := val.([]any)
+	if len(list) != 4 {
+		return r, "", fmt.Errorf("unexpected reply %v", val)
+	}
+	held, ok1 := list[0].(int64)
+	token, ok2 := list[1].(string)
+	left, ok3 := list[2].(int64)
+	info, ok4 := list[3].(string)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return r, "", fmt.Errorf("unexpected reply %v", val)
+	}
+	r.Held = held == 1
+	if r.Token, err = strconv.ParseInt(token, 10, 64); err != nil && r.Held {
+		return r, "", fmt.Errorf("unexpected token %q", token)
+	}
+	if left < 0 { // somebody took the key's life away
+		left = math.MaxInt64 / int64(time.Millisecond)
+	}
+	r.Left = time.Duration(left) * time.Millisecond
+	return r, info, nil
+}
+
+// classify says whether a failed command can have been executed. An error that the server
+// sent comes from before a script's first write; a dial that failed or a pool without a free
+// connection means that nothing was sent; about everything else nobody knows.
+func classify(op string, err error) error {
+	var reply goredis.Error
+	var network *net.OpError
+	switch {
+	case errors.As(err, &reply),
+		errors.As(err, &network) && network.Op == "dial",
+		errors.Is(err, goredis.ErrPoolTimeout), errors.Is(err, goredis.ErrPoolExhausted), errors.Is(err, goredis.ErrClosed):
+		return &lockwrap.BackendError{Op: op, Err: err}
+	}
+	return &lockwrap.UnknownError{Op: op, Err: err}
+}

@@ -1,0 +1,118 @@
+package lockwrap
+
+import (
+	"context"
+	"time"
+)
+
+// Release gives the lock back. It returns nil when the backend says that the lock was this
+// lease's until now: then nobody else can have been inside, and where nothing is to be
+// committed that is the check after. It returns a *LostError when the lease had been lost,
+// or when the backend did not answer within Config.Attempt; a clean-up of the Manager's own
+// then goes on until the lock is surely gone. Every call returns the first one's answer.
+// The end of ctx does not keep it from releasing.
+func (l *Lease) Release(ctx context.Context) error {
+	l.once.Do(func() {
+		l.m.calls.add()
+		defer l.m.calls.done()
+		l.renewal.end()
+		l.finish(nil)
+		l.released = l.release(ctx)
+		l.m.lines.free(l.lock, l)
+	})
+	return l.released
+}
+
+func (l *Lease) release(ctx context.Context) error {
+	before := l.Err()
+	if lost, ok := before.(*LostError); ok && lost.Cause == TokenMismatch {
+		return before // nothing is left to give back
+	}
+	lost := l.unlock(ctx)
+	if l.doubt {
+		l.sweep()
+	}
+	switch {
+	case before != nil:
+		return before
+	case lost != nil:
+		l.lose(lost)
+		return lost
+	}
+	return nil
+}
+
+// unlock asks for the release until there is an answer, at most for one attempt's time.
+func (l *Lease) unlock(ctx context.Context) *LostError {
+	limit := l.m.attempt(l.plan.Lease)
+	doubt := false
+	for try, until := 1, time.Now().Add(limit); ; try++ {
+		a := l.m.ask(ctx, max(minAttempt/2, time.Until(until)), func(ctx context.Context, b Backend) (Reply, error) {
+			return b.Release(ctx, l.lock, l.owner)
+		})
+		now := time.Now()
+		switch {
+		case a.err == nil && a.reply.Held:
+			return nil
+		case a.err == nil && doubt && a.reply.Token == l.owner.Token && now.Before(l.end()):
+			return nil // an earlier attempt did it: it was ours, could not have run out, and nobody came after
+		case a.err == nil:
+			return l.notMine(a.reply, now)
+		}
+		doubt = doubt || !notApplied(a.err)
+		if !now.Before(until) || !rest(l.m.work, jitter(5*time.Millisecond, 50*time.Millisecond, try)) {
+			l.sweep()
+			return &LostError{Key: l.key, Token: l.owner.Token, Cause: ConfirmFailed, Err: a.err}
+		}
+	}
+}
+
+// sweep starts a clean-up behind the lease.
+func (l *Lease) sweep() {
+	l.m.sweep(leftover{lock: l.lock, owner: Owner{Holder: l.owner.Holder}, limit: l.m.attempt(l.plan.Lease), over: l.end(), doubt: true})
+}
+
+// leftover is a lock that may be, or may still become, that of a holder that is gone.
+type leftover struct {
+	lock    string
+	owner   Owner
+	limit   time.Duration // of one attempt
+	over    time.Time     // then the backend has dropped the lock by itself
+	pending <-chan answer // of an acquire under way; may be nil
+	doubt   bool          // an acquire or release has been sent whose outcome is unknown
+}
+
+// sweep releases s in a goroutine that Close waits for.
+func (m *Manager) sweep(s leftover) {
+	m.calls.add()
+	m.spawn(func() {
+		defer m.calls.done()
+		if s.pending != nil {
+			a := <-s.pending
+			if a.err != nil {
+				s.doubt = s.doubt || !notApplied(a.err)
+			} else if a.reply.Held {
+				m.clean(&s)
+			}
+		}
+		if s.doubt {
+			m.clean(&s)
+			// A request that was on its way when it was given up may be done only now.
+			if rest(m.work, s.limit) {
+				m.clean(&s)
+			}
+		}
+	})
+}
+
+// clean releases until there is an answer or the lock is gone by itself.
+func (m *Manager) clean(s *leftover) {
+	for try := 1; ; try++ {
+		a := m.ask(context.Background(), s.limit, func(ctx context.Context, b Backend) (Reply, error) {
+			return b.Release(ctx, s.lock, s.owner)
+		})
+		if a.err == nil || time.Now().After(s.over) || !rest(m.work, jitter(25*time.Millisecond, time.Second, try)) {
+			return
+		}
+	}
+}
