@@ -3,8 +3,8 @@ package tenantdb
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"path"
@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing/fstest" // for its in-memory folder; it does not import testing
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
@@ -75,28 +74,14 @@ func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []st
 	}
 	defer conns.Close()
 	if err := conns.PingContext(ctx); err != nil {
-		return nil, schemaFailure(ctx, "", err)
+		return nil, lost(ctx, err)
 	}
-	options := []goose.ProviderOption{goose.WithTableName(schemaTable), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true)}
-	dialect := goose.DialectSQLite3
-	if db.g.dialect == sqltext.Postgres {
-		dialect = goose.DialectPostgres
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(db.schemaLock()), lock.WithLockTimeout(1, 300))
-		if err != nil {
-			return nil, fmt.Errorf("tenantdb: %w", err)
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	provider, err := goose.NewProvider(dialect, conns, folder, options...)
+	provider, err := db.migrations(conns, folder)
 	if err != nil {
 		return nil, &SchemaError{Msg: err.Error(), Cause: err}
 	}
 	defer db.tables.clear()
 	results, err := provider.Up(ctx)
-	return schemaOutcome(ctx, results, err)
-}
-
-func schemaOutcome(ctx context.Context, results []*goose.MigrationResult, err error) (applied []string, _ error) {
 	failed := ""
 	if p := new(goose.PartialError); errors.As(err, &p) {
 		results, failed, err = p.Applied, path.Base(p.Failed.Source.Path), p.Err
@@ -104,10 +89,33 @@ func schemaOutcome(ctx context.Context, results []*goose.MigrationResult, err er
 	for _, r := range results {
 		applied = append(applied, path.Base(r.Source.Path))
 	}
-	if err != nil {
-		return applied, schemaFailure(ctx, failed, err)
+	switch {
+	case err == nil:
+		return applied, nil
+	case conns.PingContext(ctx) != nil:
+		return applied, lost(ctx, err)
 	}
-	return applied, nil
+	return applied, schemaFailure(failed, err)
+}
+
+func (db *DB) migrations(conns *sql.DB, folder fs.FS) (*goose.Provider, error) {
+	options := []goose.ProviderOption{goose.WithTableName(schemaTable), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true)}
+	if db.g.dialect == sqltext.SQLite {
+		return goose.NewProvider(goose.DialectSQLite3, conns, folder, options...)
+	}
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(db.schemaLock()), lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, conns, folder, append(options, goose.WithSessionLocker(locker))...)
+}
+
+// lost is the failure of a database that does not answer any more.
+func lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	return unavailable(err, "the database cannot be reached")
 }
 
 // schemaFolder checks the names, since goose passes over files that it does not understand.
@@ -141,22 +149,14 @@ func (db *DB) schemaLock() int64 {
 	return int64(h.Sum64())
 }
 
-func schemaFailure(ctx context.Context, file string, err error) error {
-	if ctx.Err() != nil {
-		return ended(ctx)
-	}
+func schemaFailure(file string, err error) error {
+	msg := err.Error()
 	pg, lite := new(pgconn.PgError), new(sqlite.Error)
 	switch {
 	case errors.As(err, &pg):
-		e := pgError(ctx, time.Time{}, err)
-		if s := new(SQLError); errors.As(e, &s) {
-			return &SchemaError{File: file, Msg: s.Msg, Cause: err}
-		}
-		return e
+		msg = pg.Message
 	case errors.As(err, &lite):
-		return &SchemaError{File: file, Msg: lite.Error(), Cause: err}
-	case file == "":
-		return unavailable(err, "the database cannot be reached")
+		msg = lite.Error()
 	}
-	return &SchemaError{File: file, Msg: err.Error(), Cause: err}
+	return &SchemaError{File: file, Msg: msg, Cause: err}
 }

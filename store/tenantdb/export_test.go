@@ -22,3 +22,8 @@ func LimitPages(db *DB, n int) error {
 	_, err = c.Run(context.Background(), litedb.Call{SQL: fmt.Sprintf("PRAGMA max_page_count = %d", n)})
 	return err
 }
+
+// QueryBare is Query without what protects the transaction from a statement that fails.
+func (tx *Tx) QueryBare(ctx context.Context, sql string, args ...any) error {
+	return tx.platform(ctx, sql, args, new(any))
+}

@@ -74,17 +74,23 @@ func (s *pgSession) resolve(ctx context.Context, cause error) error {
 
 var errNoWitness = errors.New("tenantdb: a newer holder has written over the guard row and the transaction's status is not known any more")
 
-// witness reads the guard row FOR UPDATE, which waits for a commit that is still under
-// way, and compares it with what the transaction had written.
+// pgWitnessRow reads the guard row after waiting for a commit that is still under way. It
+// writes (and is rolled back): FOR UPDATE would not see, and so not wait for, a row that
+// the commit under way is the first to insert. Token -1: there is no row.
+const pgWitnessRow = "INSERT INTO _apiengine_fence AS f (lock_key, token, owner, sealed_at)" +
+	" VALUES ($1, -1, '', clock_timestamp()) ON CONFLICT (lock_key) DO UPDATE SET token = f.token" +
+	" RETURNING token::text, owner, extract(epoch FROM sealed_at)::text"
+
+// witness compares the guard row with what the transaction had written.
 func (b *pgBackend) witness(ctx context.Context, w pgWitness) (committed bool, err error) {
 	s, err := b.beginOnce(ctx, Guard{Until: time.Now().Add(commitTime)})
 	if err != nil {
 		return false, err
 	}
 	defer s.rollback()
-	rows, err := s.flush(ctx, pgStatement{sql: pgStored + " FOR UPDATE", args: texts(w.guard.Key)})
-	if err != nil || len(rows) == 0 {
-		return false, err // no row at all: ours was never committed
+	rows, err := s.flush(ctx, pgStatement{sql: pgWitnessRow, args: texts(w.guard.Key)})
+	if err != nil {
+		return false, err
 	}
 	token, err := strconv.ParseInt(rows[0][0], 10, 64)
 	switch {

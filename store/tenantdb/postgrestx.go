@@ -171,7 +171,8 @@ func (s *pgSession) flush(ctx context.Context, statements ...pgStatement) ([][]s
 	return rows, nil
 }
 
-// run sends the statement between SAVEPOINT and RELEASE, all in one flush.
+// run sends the statement between SAVEPOINT and RELEASE, all in one flush; a statement of
+// ours, whose failure ends the run anyway, alone.
 func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64, error) {
 	if s.dead != nil {
 		return 0, s.dead
@@ -183,13 +184,21 @@ func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
-	p.SendQueryParams("SAVEPOINT "+stmtSavepoint, nil, nil, nil, nil)
+	before, after := 1, 1
+	if st.platform {
+		before, after = 0, 0
+	}
+	for range before {
+		p.SendQueryParams(savepointSet+stmtSavepoint, nil, nil, nil, nil)
+	}
 	p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
-	p.SendQueryParams("RELEASE SAVEPOINT "+stmtSavepoint, nil, nil, nil, nil)
+	for range after {
+		p.SendQueryParams(savepointRelease+stmtSavepoint, nil, nil, nil, nil)
+	}
 	if err := p.Sync(); err != nil {
 		return 0, s.failed(ctx, err)
 	}
-	changed, err := pgRows(p, w)
+	changed, err := pgRows(p, w, before, before+1+after)
 	if fault.Of(err) == fault.LimitOutput {
 		s.dead = err
 		cancel() // stops the query and drops the connection
@@ -206,15 +215,15 @@ func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64,
 	return changed, nil
 }
 
-// pgRows reads the answers to the three statements of run.
-func pgRows(p *pgconn.Pipeline, w *rowWriter) (changed int64, err error) {
-	for i := range 3 {
+// pgRows reads the answers to the n statements of run, of which the one at position at counts.
+func pgRows(p *pgconn.Pipeline, w *rowWriter, at, n int) (changed int64, err error) {
+	for i := range n {
 		result, err := p.GetResults()
 		if err != nil {
 			return 0, err
 		}
 		r := result.(*pgconn.ResultReader)
-		if i == 1 {
+		if i == at {
 			if err := pgResult(r, w); err != nil {
 				return 0, err
 			}
@@ -223,7 +232,7 @@ func pgRows(p *pgconn.Pipeline, w *rowWriter) (changed int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if i == 1 {
+		if i == at {
 			changed = tag.RowsAffected()
 		}
 	}
@@ -267,9 +276,9 @@ func (s *pgSession) failed(ctx context.Context, cause error) error {
 	}
 	c := s.conn.Conn().PgConn()
 	if c.TxStatus() == 'E' {
-		if _, back := s.flush(ctx, pgStatement{sql: "ROLLBACK TO SAVEPOINT " + stmtSavepoint}); back != nil {
-			s.dead = back
-			return errors.Join(back, err)
+		if _, back := s.flush(ctx, pgStatement{sql: savepointUndo + stmtSavepoint}); back != nil {
+			s.dead = errors.Join(err, back) // of a statement of ours: there is no savepoint
+			return s.dead
 		}
 	}
 	if c.TxStatus() != 'T' {
