@@ -180,6 +180,29 @@ func (m *machine) capArguments() {
 	})
 }
 
+// capGenerators bounds how deep generators run one another: yield* takes no frame of the
+// call stack that the runtime counts.
+func (m *machine) capGenerators() error {
+	v, err := m.rt.RunString(`Object.getPrototypeOf(function*(){}).prototype`)
+	if err != nil {
+		return err
+	}
+	proto := v.(*goja.Object)
+	depth := 0
+	for _, name := range []string{"next", "return", "throw"} {
+		f := callable(proto.Get(name))
+		hide(proto, name, m.native(name, func(call goja.FunctionCall) goja.Value {
+			if depth >= maxNested && m.cur != nil {
+				m.cur.end(&LimitError{K: fault.LimitStack, Limit: fmt.Sprintf("%d nested generators", maxNested)})
+			}
+			depth++
+			defer func() { depth-- }()
+			return mustCall(f, call.This, call.Arguments...)
+		}))
+	}
+	return nil
+}
+
 // ---- regular expressions
 
 var regexOnce sync.Once

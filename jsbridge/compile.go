@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
-	"github.com/dop251/goja/file"
 	"github.com/dop251/goja/parser"
 )
 
@@ -61,23 +59,25 @@ func Compile(src Source) (*Program, error) {
 	return p, err
 }
 
-// compileJS compiles the function body code. Positions in it are given to at.
+// compileJS compiles the function body code. Places in it are given to at.
 func compileJS(name, code string, at *positions) (*Program, error) {
-	async := strings.Contains(code, "await")
-	tree, fn, err := parseBody(name, code, "", async)
-	if async && (err != nil || !examine(fn).awaits) {
+	body := bodyParser{name: name, code: code, at: at}
+	body.async = strings.Contains(code, "await")
+	tree, fn, err := body.parse("")
+	if body.async && (err != nil || !examine(fn).awaits) {
 		// await as a plain word, or only in inner functions: a plain function will do.
-		if t2, f2, err2 := parseBody(name, code, "", false); err2 == nil {
-			tree, fn, err, async = t2, f2, nil, false
+		body.async = false
+		if t2, f2, err2 := body.parse(""); err2 == nil {
+			tree, fn, err = t2, f2, nil
+		} else {
+			body.async = true
 		}
 	}
 	if err == nil {
-		if params := wrapperParams(examine(fn)); params != "" {
-			tree, _, err = parseBody(name, code, params, async)
-		}
+		tree, _, err = body.parse(wrapperParams(examine(fn)))
 	}
 	if err != nil {
-		return nil, at.syntaxError(name, err)
+		return nil, err
 	}
 	prog, err := goja.CompileAST(tree, false)
 	if err != nil {
@@ -90,10 +90,10 @@ func compileJS(name, code string, at *positions) (*Program, error) {
 // the script assigns without declaring them.
 func wrapperParams(f findings) string {
 	var params []string
-	if !slices.Contains(f.declares, "V8") {
-		params = append(params, "V8")
-	} else {
+	if f.lexical["V8"] {
 		params = append(params, "V8$") // let V8 = ... would clash with a parameter
+	} else {
+		params = append(params, "V8")
 	}
 	if !f.strict {
 		for _, name := range f.implicit {
@@ -105,38 +105,37 @@ func wrapperParams(f findings) string {
 	return strings.Join(params, ",")
 }
 
-// parseBody parses code as the body of one function expression. The tree's file starts
-// where code starts, so that every position is one in code.
-func parseBody(name, code, params string, async bool) (*ast.Program, *ast.FunctionLiteral, error) {
-	prefix := "(function(" + params + "){"
-	if async {
-		prefix = "(async function(" + params + "){"
+// bodyParser parses code as the body of one function expression.
+type bodyParser struct {
+	name, code string
+	async      bool
+	at         *positions
+}
+
+// parse puts the function's head before the code without moving it: on the line above
+// where there is one, else at.shift takes it off the columns of line 1.
+func (b bodyParser) parse(params string) (*ast.Program, *ast.FunctionLiteral, error) {
+	head := "(function(" + params + "){"
+	if b.async {
+		head = "(async function(" + params + "){"
 	}
-	tree, err := parser.ParseFile(nil, name, prefix+code+"\n})", 0, parser.WithDisableSourceMaps)
+	b.at.shift = len(head)
+	lead := 0
+	if b.at.lowered == nil {
+		lead = max(0, b.at.firstLine-2)
+	}
+	tree, err := parser.ParseFile(nil, b.name, b.code[:lead]+head+b.code[lead:]+"\n})", 0, parser.WithDisableSourceMaps)
 	if err != nil {
-		var list parser.ErrorList
-		if errors.As(err, &list) && len(list) > 0 {
-			return nil, nil, shifted(list[0], len(prefix))
-		}
-		return nil, nil, err
+		return nil, nil, b.at.syntaxError(b.name, err)
 	}
 	if len(tree.Body) == 1 {
 		if st, ok := tree.Body[0].(*ast.ExpressionStatement); ok {
-			if fn, ok := st.Expression.(*ast.FunctionLiteral); ok && int(fn.Body.RightBrace) == len(prefix)+len(code)+2 {
-				tree.File = file.NewFile(name, code+"\n})", 1+len(prefix))
+			if fn, ok := st.Expression.(*ast.FunctionLiteral); ok && int(fn.Body.RightBrace) == len(head)+len(b.code)+2 {
 				return tree, fn, nil
 			}
 		}
 	}
-	return nil, nil, &parser.Error{Message: "unexpected } or ) outside of any bracket"}
-}
-
-func shifted(e *parser.Error, prefix int) *parser.Error {
-	out := *e
-	if out.Position.Line == 1 {
-		out.Position.Column = max(1, out.Position.Column-prefix)
-	}
-	return &out
+	return nil, nil, &SyntaxError{File: b.name, Msg: "unexpected } or ) outside of any bracket"}
 }
 
 // positions turns places in what goja compiled into places in the author's file.
@@ -144,6 +143,7 @@ type positions struct {
 	text      string // the author's code behind firstLine-1 empty lines
 	firstLine int
 	lines     []string
+	shift     int                            // bytes of the wrapper's head on line 1
 	lowered   func(line, col int) (int, int) // through esbuild's source map; nil without
 }
 
@@ -155,8 +155,7 @@ func newPositions(src Source) *positions {
 // offset is the place of a byte offset of the author's code.
 func (p *positions) offset(n int) (line, col int) {
 	before := p.text[:min(len(p.text), n+p.firstLine-1)]
-	line = strings.Count(before, "\n") + 1
-	return p.place(line, len(before)-strings.LastIndexByte(before, '\n'))
+	return p.author(strings.Count(before, "\n")+1, len(before)-strings.LastIndexByte(before, '\n'))
 }
 
 // place turns a line and byte column of the compiled text into the author's line and
@@ -165,9 +164,17 @@ func (p *positions) place(line, col int) (int, int) {
 	if line <= 0 {
 		return 0, 0
 	}
+	if line == 1 {
+		col = max(1, col-p.shift)
+	}
 	if p.lowered != nil {
 		line, col = p.lowered(line, col)
 	}
+	return p.author(line, col)
+}
+
+// author keeps a place inside the script and counts its column in UTF-16 units.
+func (p *positions) author(line, col int) (int, int) {
 	if line < p.firstLine || line > len(p.lines) {
 		return min(max(line, p.firstLine), len(p.lines)), 1
 	}
@@ -179,10 +186,14 @@ func (p *positions) place(line, col int) (int, int) {
 // syntaxError makes the parser's or the compiler's error one for the author.
 func (p *positions) syntaxError(name string, err error) error {
 	out := &SyntaxError{File: name, Msg: err.Error()}
+	var list parser.ErrorList
 	var pe *parser.Error
 	var ce *goja.CompilerSyntaxError
 	var re *goja.CompilerReferenceError
 	switch {
+	case errors.As(err, &list) && len(list) > 0:
+		out.Msg = list[0].Message
+		out.Line, out.Column = p.place(list[0].Position.Line, list[0].Position.Column)
 	case errors.As(err, &pe):
 		out.Msg = pe.Message
 		out.Line, out.Column = p.place(pe.Position.Line, pe.Position.Column)

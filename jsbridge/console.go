@@ -109,6 +109,9 @@ func (r *run) show(v goja.Value) string {
 	if _, isFunc := goja.AssertFunction(obj); isFunc {
 		return "[function " + orUndefined(obj.Get("name")).String() + "]"
 	}
+	if obj.ExportType() == typePromise {
+		return "[promise]"
+	}
 	switch obj.ClassName() {
 	case "Error":
 		e := r.scriptError(obj, nil)
@@ -116,8 +119,6 @@ func (r *run) show(v goja.Value) string {
 			return fmt.Sprintf("%s (line %d)", e.Msg, e.Line)
 		}
 		return e.Msg
-	case "Promise":
-		return "[promise]"
 	case "RegExp":
 		return obj.String()
 	}

@@ -46,6 +46,8 @@ var (
 	typeInt   = reflect.TypeFor[int64]()
 	typeFloat = reflect.TypeFor[float64]()
 	typeBool  = reflect.TypeFor[bool]()
+
+	typePromise = reflect.TypeFor[*goja.Promise]()
 )
 
 // write appends v. It reports false when v has no JSON (undefined, a function).

@@ -76,7 +76,7 @@ func (l *lowering) transform(async bool) (string, error) {
 func (l *lowering) syntaxError(m api.Message) error {
 	e := &SyntaxError{File: l.src.Name, Msg: m.Text}
 	if m.Location != nil {
-		e.Line, e.Column = l.at.place(m.Location.Line, l.unprefix(m.Location.Line, m.Location.Column)+1)
+		e.Line, e.Column = l.at.author(m.Location.Line, l.unprefix(m.Location.Line, m.Location.Column)+1)
 	}
 	return e
 }

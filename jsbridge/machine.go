@@ -38,6 +38,8 @@ type machine struct {
 	hasOwn            goja.Callable
 	freeze            goja.Callable
 	finish            goja.Callable
+	tryCall           goja.Callable
+	tryBody           func()
 }
 
 // newMachine makes a runtime ready for scripts. It takes some milliseconds.
@@ -61,12 +63,19 @@ func (m *machine) setUp() error {
 	m.hasOwn = func(this goja.Value, args ...goja.Value) (goja.Value, error) { return has(object, args...) }
 	m.lazyTraps = m.newLazyTraps()
 	m.finish = callable(m.native("finish", m.finishRun))
+	m.tryCall = callable(m.native("try", func(goja.FunctionCall) goja.Value {
+		m.tryBody()
+		return goja.Undefined()
+	}))
 	m.rt.SetPromiseRejectionTracker(m.trackRejection)
 
 	m.installJSON()
 	m.installConsole()
 	m.installRegExpLimit()
 	m.installCaps()
+	if err := m.capGenerators(); err != nil {
+		return err
+	}
 	frozen := m.installFuncs()
 
 	prelude, err := m.rt.RunProgram(m.b.prelude)
@@ -146,4 +155,11 @@ func (m *machine) check() {
 	if m.cur != nil { // nil while the prelude runs
 		m.cur.checkStopped()
 	}
+}
+
+// try runs f as a native, so that whatever ends it, interrupts too, comes back as an error.
+func (m *machine) try(f func()) error {
+	m.tryBody = f
+	_, err := m.tryCall(goja.Undefined())
+	return err
 }

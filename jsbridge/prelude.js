@@ -197,20 +197,20 @@ for (const E of [Error, AggregateError, EvalError, RangeError, ReferenceError, S
 for (const C of [Array, Date, RegExp, Map, Set, WeakMap, WeakSet, Promise, String, Number, Boolean, TextEncoder, TextDecoder, URL, URLSearchParams]) {
   overridable(C.prototype, ['constructor', 'toString', 'toLocaleString', 'valueOf', 'toJSON', 'then', 'catch', 'finally', 'exec', 'test', 'get', 'set', 'has', 'delete', 'size', 'length', 'concat', 'slice', 'map', 'filter', 'forEach', 'push', 'pop', 'sort', 'join', 'find', 'keys', 'values', 'entries'].filter(n => ObjectNames.includes(n) || n === 'toJSON' || C === Promise));
 }
-const done = new Set();
-let objects = 0;
-const freeze = o => {
-  const todo = [o];
-  while (todo.length) {
+const done = new Set(), todo = [];
+const visit = x => {
+  if ((typeof x === 'object' && x !== null || typeof x === 'function') && !done.has(x)) { done.add(x); todo.push(x); }
+};
+const freeze = root => {
+  visit(root);
+  while (todo.length > 0) {
     const x = todo.pop();
-    if (x === null || typeof x !== 'object' && typeof x !== 'function' || done.has(x)) continue;
-    done.add(x);
-    objects++;
     if (x !== G) Object.freeze(x);
-    todo.push(Object.getPrototypeOf(x));
-    for (const k of Reflect.ownKeys(x)) {
-      const d = Reflect.getOwnPropertyDescriptor(x, k);
-      if (d) todo.push(d.value, d.get, d.set);
+    visit(Object.getPrototypeOf(x));
+    const keys = Reflect.ownKeys(x);
+    for (let i = 0; i < keys.length; i++) {
+      const d = Reflect.getOwnPropertyDescriptor(x, keys[i]);
+      if (d !== undefined) { visit(d.value); visit(d.get); visit(d.set); }
     }
   }
 };
@@ -221,5 +221,5 @@ freeze('a'.matchAll(/a/g)); freeze((function* () {})());
 for (const o of host.frozen) freeze(o);
 freeze(G);
 Object.freeze(G);
-return objects;
+return done.size;
 })

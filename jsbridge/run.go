@@ -139,7 +139,7 @@ func (r *run) evaluate() (goja.Value, error) {
 // settle returns what a promise was resolved to.
 func (r *run) settle(v goja.Value) (goja.Value, error) {
 	obj, ok := v.(*goja.Object)
-	if !ok || obj.ClassName() != "Promise" {
+	if !ok || obj.ExportType() != typePromise {
 		return v, nil
 	}
 	p, ok := obj.Export().(*goja.Promise)
@@ -219,17 +219,37 @@ func (r *run) explain(err error) error {
 		return &LimitError{K: fault.LimitStack, Limit: fmt.Sprintf("a call stack of %d frames", r.limits.MaxStack)}
 	case errors.As(err, &interrupted):
 		r.broken = true
-		if r.failure != nil {
-			return r.failure
-		}
-		if cause := context.Cause(r); cause != nil {
-			return cause
-		}
-		return errors.New("jsbridge: interrupted without a cause")
+		return r.interruptCause()
 	case errors.As(err, &thrown):
-		return r.scriptError(thrown.Value(), thrown.Stack())
+		return r.unlessInterrupted(r.scriptError(thrown.Value(), thrown.Stack()))
 	case errors.As(err, &rejected):
-		return r.scriptError(rejected.value, nil)
+		return r.unlessInterrupted(r.scriptError(rejected.value, nil))
 	}
 	return err
+}
+
+func (r *run) interruptCause() error {
+	if r.failure != nil {
+		return r.failure
+	}
+	if cause := context.Cause(r); cause != nil {
+		return cause
+	}
+	return errors.New("jsbridge: interrupted without a cause")
+}
+
+// unlessInterrupted returns e, or why the run was stopped while e was being described.
+func (r *run) unlessInterrupted(e *ScriptError) error {
+	if r.broken {
+		return r.interruptCause()
+	}
+	return e
+}
+
+// noteInterrupt marks the machine as spent when err is more than a JS exception.
+func (r *run) noteInterrupt(err error) {
+	var thrown *goja.Exception
+	if !errors.As(err, &thrown) {
+		r.broken = true
+	}
 }

@@ -9,9 +9,9 @@ import (
 
 // findings is what one walk over a script's function learns.
 type findings struct {
-	awaits   bool     // an await outside of any inner function
-	declares []string // names declared in the function's own scope
-	implicit []string // names that are assigned and nowhere declared, in order
+	awaits   bool            // an await outside of any inner function
+	lexical  map[string]bool // let, const, class and function names of the function's own scope
+	implicit []string        // names that are assigned and nowhere declared, in order
 	strict   bool
 }
 
@@ -21,11 +21,10 @@ type findings struct {
 // A kept runtime's global object takes no new ones, so the wrapper declares them.
 func examine(fn *ast.FunctionLiteral) findings {
 	w := &scopeWalk{seen: map[string]bool{}}
-	top := w.function(fn.ParameterList, fn.Body, fn.DeclarationList)
+	w.function(fn.ParameterList, fn.Body, fn.DeclarationList)
 	w.found.strict = isStrict(fn.Body.List)
-	for name := range top {
-		w.found.declares = append(w.found.declares, name)
-	}
+	w.found.lexical = scope{}
+	lexicalNames(fn.Body.List, w.found.lexical)
 	return w.found
 }
 
@@ -58,7 +57,7 @@ type scopeWalk struct {
 func (w *scopeWalk) push(s scope) { w.scopes = append(w.scopes, s) }
 func (w *scopeWalk) pop()         { w.scopes = w.scopes[:len(w.scopes)-1] }
 
-func (w *scopeWalk) function(params *ast.ParameterList, body ast.Node, vars []*ast.VariableDeclaration) scope {
+func (w *scopeWalk) function(params *ast.ParameterList, body ast.Node, vars []*ast.VariableDeclaration) {
 	s := scope{"arguments": true}
 	if params != nil {
 		for _, b := range params.List {
@@ -84,7 +83,6 @@ func (w *scopeWalk) function(params *ast.ParameterList, body ast.Node, vars []*a
 	}
 	w.depth--
 	w.pop()
-	return s
 }
 
 // bindNames adds the names that a binding target declares.

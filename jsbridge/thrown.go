@@ -52,8 +52,9 @@ func (r *run) scriptError(v goja.Value, frames []goja.StackFrame) *ScriptError {
 	if obj != nil {
 		e.Cause = r.thrown[obj]
 	}
-	if ex := r.m.rt.Try(func() { r.describe(e, v, obj) }); ex != nil {
+	if err := r.m.try(func() { r.describe(e, v, obj) }); err != nil {
 		e.Msg = "an error whose text cannot be read"
+		r.noteInterrupt(err)
 	}
 	r.placeFrames(e, frames)
 	if e.Line == 0 && obj != nil {
@@ -124,7 +125,8 @@ var stackLine = regexp.MustCompile(`^\s*at (?:.* \()?(.*):(\d+):(\d+)\(\d+\)\)?$
 // without frames (a rejected promise).
 func (r *run) placeStack(e *ScriptError, obj *goja.Object) {
 	var text string
-	if ex := r.m.rt.Try(func() { text = orUndefined(obj.Get("stack")).String() }); ex != nil {
+	if err := r.m.try(func() { text = orUndefined(obj.Get("stack")).String() }); err != nil {
+		r.noteInterrupt(err)
 		return
 	}
 	var out []string
