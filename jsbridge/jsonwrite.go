@@ -1,0 +1,339 @@
+package jsbridge
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+
+	"apiengine/fault"
+)
+
+// maxStringify bounds what JSON.stringify makes.
+const maxStringify = 16 << 20
+
+// jsonWriter turns a value into JSON text by the rules of JSON.stringify: toJSON and
+// getters run, functions and undefined are left out, boxed values unboxed. It must be
+// used inside a call from the runtime, so that what a getter throws has a place to go.
+type jsonWriter struct {
+	r     *run
+	buf   []byte
+	max   int
+	count int
+	stack []*goja.Object // the containers that hold the value being written
+
+	replacer goja.Callable
+	allow    []string // keys to write; nil: all
+	gap      string
+
+	code *float64 // the root object's Code
+}
+
+var (
+	errCycle  = errors.New("a structure that contains itself")
+	errBigInt = errors.New("a BigInt")
+	errDepth  = fmt.Errorf("more than %d levels", maxJSONDepth)
+	errSize   = errors.New("too much text")
+
+	typeProxy = reflect.TypeFor[goja.Proxy]()
+	typeArray = reflect.TypeFor[[]any]()
+	typeInt   = reflect.TypeFor[int64]()
+	typeFloat = reflect.TypeFor[float64]()
+	typeBool  = reflect.TypeFor[bool]()
+
+	typePromise = reflect.TypeFor[*goja.Promise]()
+)
+
+// write appends v. It reports false when v has no JSON (undefined, a function).
+func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, error) {
+	if w.count++; w.count%256 == 0 {
+		w.r.checkStopped()
+	}
+	obj, isObj := v.(*goja.Object)
+	if isObj && w.replacer == nil && w.allow == nil && w.gap == "" {
+		if text, ok := w.r.untouched(obj); ok {
+			if len(w.stack) == 0 {
+				w.code = topCode(text)
+			}
+			w.buf = append(w.buf, text...)
+			return true, w.sized()
+		}
+	}
+	if isObj {
+		if f, ok := goja.AssertFunction(orUndefined(obj.Get("toJSON"))); ok {
+			v = mustCall(f, obj, w.r.m.rt.ToValue(key))
+		}
+	}
+	if w.replacer != nil {
+		v = mustCall(w.replacer, holder, w.r.m.rt.ToValue(key), v)
+	}
+	if obj, isObj = v.(*goja.Object); isObj {
+		v = w.unbox(obj)
+		if obj, isObj = v.(*goja.Object); isObj {
+			return w.container(obj)
+		}
+	}
+	return w.primitive(v)
+}
+
+// mustCall calls f and throws on what f throws.
+func mustCall(f goja.Callable, this goja.Value, args ...goja.Value) goja.Value {
+	v, err := f(this, args...)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// unbox returns the primitive inside new Number(1) and its kin.
+func (w *jsonWriter) unbox(obj *goja.Object) goja.Value {
+	switch obj.ClassName() {
+	case "Number":
+		return obj.ToNumber()
+	case "String":
+		return obj.ToString()
+	case "Boolean":
+		if b, ok := obj.Export().(bool); ok {
+			return w.r.m.rt.ToValue(b)
+		}
+	}
+	return obj
+}
+
+func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
+	switch {
+	case v == nil || goja.IsUndefined(v):
+		return false, nil
+	case goja.IsNull(v):
+		w.buf = append(w.buf, "null"...)
+		return true, nil
+	case goja.IsString(v):
+		w.buf = appendString(w.buf, v.(goja.String))
+		return true, w.sized()
+	case goja.IsBigInt(v):
+		return false, errBigInt
+	}
+	switch v.ExportType() {
+	case typeInt:
+		w.buf = strconv.AppendInt(w.buf, v.ToInteger(), 10)
+	case typeFloat:
+		if f := v.ToFloat(); math.IsNaN(f) || math.IsInf(f, 0) {
+			w.buf = append(w.buf, "null"...)
+		} else {
+			w.buf = append(w.buf, v.String()...)
+		}
+	case typeBool:
+		w.buf = strconv.AppendBool(w.buf, v.ToBoolean())
+	default: // a Symbol
+		return false, nil
+	}
+	return true, nil
+}
+
+func (w *jsonWriter) sized() error {
+	if len(w.buf) > w.max {
+		return errSize
+	}
+	return nil
+}
+
+func (w *jsonWriter) container(obj *goja.Object) (bool, error) {
+	if _, ok := goja.AssertFunction(obj); ok {
+		return false, nil
+	}
+	if len(w.stack) >= maxJSONDepth {
+		return false, errDepth
+	}
+	if slices.Contains(w.stack, obj) {
+		return false, errCycle
+	}
+	w.stack = append(w.stack, obj)
+	var err error
+	if w.r.m.isArray(obj) {
+		err = w.array(obj)
+	} else {
+		err = w.object(obj)
+	}
+	w.stack = w.stack[:len(w.stack)-1]
+	if err == nil {
+		err = w.sized()
+	}
+	return true, err
+}
+
+func (w *jsonWriter) newline() {
+	if w.gap != "" {
+		w.buf = append(w.buf, '\n')
+		for range w.stack {
+			w.buf = append(w.buf, w.gap...)
+		}
+	}
+}
+
+// end closes a container that began at start.
+func (w *jsonWriter) end(start int, c byte) {
+	if len(w.buf) > start && w.gap != "" {
+		w.buf = append(w.buf, '\n')
+		for range len(w.stack) - 1 {
+			w.buf = append(w.buf, w.gap...)
+		}
+	}
+	w.buf = append(w.buf, c)
+}
+
+func (w *jsonWriter) array(obj *goja.Object) error {
+	w.buf = append(w.buf, '[')
+	start := len(w.buf)
+	n := orUndefined(obj.Get("length")).ToInteger()
+	for i := range n {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.newline()
+		key := strconv.FormatInt(i, 10)
+		wrote, err := w.write(obj, key, orUndefined(obj.Get(key)))
+		if err == nil && !wrote {
+			w.buf = append(w.buf, "null"...)
+			err = w.sized()
+		}
+		if err != nil {
+			return at(err, "["+key+"]")
+		}
+	}
+	w.end(start, ']')
+	return nil
+}
+
+func (w *jsonWriter) object(obj *goja.Object) error {
+	w.buf = append(w.buf, '{')
+	start := len(w.buf)
+	keys := w.allow
+	if keys == nil {
+		keys = obj.Keys()
+	}
+	for _, key := range keys {
+		before := len(w.buf)
+		if before > start {
+			w.buf = append(w.buf, ',')
+		}
+		w.newline()
+		w.buf = appendGoString(w.buf, key)
+		w.buf = append(w.buf, ':')
+		if w.gap != "" {
+			w.buf = append(w.buf, ' ')
+		}
+		v := orUndefined(obj.Get(key))
+		if len(w.stack) == 1 && key == "Code" && goja.IsNumber(v) {
+			w.code = new(v.ToFloat())
+		}
+		wrote, err := w.write(obj, key, v)
+		if err != nil {
+			return at(err, "."+key)
+		}
+		if !wrote {
+			w.buf = w.buf[:before]
+		}
+	}
+	w.end(start, '}')
+	return nil
+}
+
+// pathError carries the way to the value that failed.
+type pathError struct {
+	path string
+	err  error
+}
+
+func (e *pathError) Error() string { return e.err.Error() + " at " + e.path }
+func (e *pathError) Unwrap() error { return e.err }
+
+func at(err error, step string) error {
+	var p *pathError
+	if errors.As(err, &p) {
+		if len(p.path) < 200 {
+			p.path = step + p.path
+		}
+		return p
+	}
+	return &pathError{path: step, err: err}
+}
+
+// resultError is what a failed write of the script's result means for the run.
+func (w *jsonWriter) resultError(err error) error {
+	if errors.Is(err, errSize) {
+		return &LimitError{K: fault.LimitOutput, Limit: fmt.Sprintf("a result of %d bytes", w.max)}
+	}
+	out := &ResultError{Msg: err.Error()}
+	var p *pathError
+	if errors.As(err, &p) {
+		out.Path, out.Msg = strings.TrimPrefix(p.path, "."), p.err.Error()
+	}
+	return out
+}
+
+func appendString(buf []byte, s goja.String) []byte {
+	text := s.String()
+	if !strings.ContainsRune(text, utf8.RuneError) {
+		return appendGoString(buf, text)
+	}
+	buf = append(buf, '"')
+	for i := 0; i < s.Length(); i++ {
+		c := rune(s.CharAt(i))
+		switch {
+		case c >= 0xd800 && c < 0xdc00 && i+1 < s.Length() && s.CharAt(i+1)&0xfc00 == 0xdc00:
+			i++
+			buf = utf8.AppendRune(buf, (c-0xd800)<<10+(rune(s.CharAt(i))-0xdc00)+0x10000)
+		case c >= 0xd800 && c < 0xe000:
+			buf = fmt.Appendf(buf, `\u%04x`, c)
+		case c < utf8.RuneSelf:
+			buf = appendASCII(buf, byte(c))
+		default:
+			buf = utf8.AppendRune(buf, c)
+		}
+	}
+	return append(buf, '"')
+}
+
+// appendGoString appends s as a JSON string, invalid UTF-8 replaced.
+func appendGoString(buf []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	}
+	buf = append(buf, '"')
+	start := 0
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
+			buf = append(buf, s[start:i]...)
+			buf = appendASCII(buf, c)
+			start = i + 1
+		}
+	}
+	return append(append(buf, s[start:]...), '"')
+}
+
+func appendASCII(buf []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(buf, '\\', c)
+	case '\n':
+		return append(buf, '\\', 'n')
+	case '\r':
+		return append(buf, '\\', 'r')
+	case '\t':
+		return append(buf, '\\', 't')
+	case '\b':
+		return append(buf, '\\', 'b')
+	case '\f':
+		return append(buf, '\\', 'f')
+	}
+	if c < ' ' {
+		return fmt.Appendf(buf, `\u%04x`, c)
+	}
+	return append(buf, c)
+}

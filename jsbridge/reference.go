@@ -1,0 +1,25 @@
+package jsbridge
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference is what scripts can call, as Markdown: one line for each native function and
+// each property of V8, printed from the rows that the runtime is made of.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString("| name | what |\n|---|---|\n")
+	for _, p := range properties() {
+		fmt.Fprintf(&b, "| `V8.%s` | %s |\n", p.name, p.doc)
+	}
+	for _, f := range allFuncs() {
+		name := shownName(f.Name)
+		if strings.HasPrefix(f.Name, "Query.") {
+			name = "V8.Db.FromSql(sql)." + name
+		}
+		fmt.Fprintf(&b, "| `%s%s` | %s |\n", name, f.args, strings.ReplaceAll(f.Doc, "|", `\|`))
+	}
+	b.WriteString("\nEach function of V8 has a twin `...Async` that returns a promise.\n")
+	return b.String()
+}

@@ -1,0 +1,255 @@
+package jsbridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/dop251/goja"
+
+	"apiengine/fault"
+)
+
+const (
+	defaultStack     = 1000
+	defaultHostCalls = 100_000
+	defaultResult    = 8 << 20
+	defaultConsole   = 64 << 10
+	maxConsoleLines  = 200
+)
+
+// Report is what one run left behind.
+type Report struct {
+	Outcome Outcome
+	Console []Line
+	Stats   Stats
+}
+
+// run is the state of one run. Its context ends at the deadline, when the caller's does
+// or when the lease is lost.
+type run struct {
+	context.Context
+	cancel  context.CancelFunc
+	m       *machine
+	p       *Program
+	env     *Env
+	limits  Limits
+	stopped atomic.Bool // the run was interrupted; natives must not go on
+
+	call     Call
+	values   map[string]goja.Value // V8's properties that were made or assigned
+	lazies   map[*goja.Object]*lazyValue
+	queries  map[*goja.Object]any // Go state behind the run's own objects
+	thrown   map[*goja.Object]error
+	rejected map[*goja.Promise]goja.Value
+	dbs      map[string]Database
+	dbObjs   map[string]goja.Value
+	console  console
+	said     Response
+	stats    Stats
+	calls    int
+	failure  error // why the run was interrupted from inside
+
+	report Report
+	err    error
+	broken bool // the machine must not be used again
+}
+
+func newRun(ctx context.Context, p *Program, env *Env) (*run, error) {
+	l := env.Limits
+	if l.Deadline.IsZero() {
+		return nil, errors.New("jsbridge: Env.Limits.Deadline is missing")
+	}
+	l.MaxStack = cmp.Or(l.MaxStack, defaultStack)
+	l.MaxHostCalls = cmp.Or(l.MaxHostCalls, defaultHostCalls)
+	l.MaxResult = cmp.Or(l.MaxResult, defaultResult)
+	l.MaxConsole = cmp.Or(l.MaxConsole, defaultConsole)
+	if !time.Now().Before(l.Deadline) && ctx.Err() == nil {
+		return nil, &LimitError{K: fault.Timeout}
+	}
+	r := &run{p: p, env: env, limits: l}
+	r.Context, r.cancel = context.WithDeadlineCause(ctx, l.Deadline, &LimitError{K: fault.Timeout})
+	r.call = Call{Context: r, Env: env, run: r}
+	return r, nil
+}
+
+// checkStopped ends the run from inside a native when it was interrupted.
+func (r *run) checkStopped() {
+	if r.stopped.Load() || r.Err() != nil {
+		panic(&goja.InterruptedError{})
+	}
+}
+
+// end interrupts the run from inside a native: nothing in the script can catch it.
+func (r *run) end(err error) {
+	if r.failure == nil {
+		r.failure = err
+	}
+	r.m.rt.Interrupt(nil)
+	panic(&goja.InterruptedError{})
+}
+
+// execute runs the script on the machine's goroutine and fills report and err.
+func (r *run) execute() {
+	m := r.m
+	m.cur = r
+	defer func() {
+		if x := recover(); x != nil {
+			r.broken = true
+			r.err = fmt.Errorf("jsbridge: the script engine panicked: %v", x)
+		}
+		r.console.close()
+		r.report.Console, r.report.Stats = r.console.lines, r.stats
+		m.cur = nil
+	}()
+	m.rt.SetMaxCallStackSize(r.limits.MaxStack)
+	v, err := r.evaluate()
+	if err == nil {
+		_, err = m.finish(goja.Undefined(), v)
+	}
+	if err == nil && r.failure != nil {
+		err = r.failure
+	}
+	if err != nil {
+		r.report.Outcome = Outcome{}
+		r.err = r.explain(err)
+	}
+	r.reportRejections()
+}
+
+// evaluate makes the script's function anew, so that nothing hangs on it from an earlier
+// run, calls it and lets its promise jobs run.
+func (r *run) evaluate() (goja.Value, error) {
+	m := r.m
+	fn, err := m.rt.RunProgram(r.p.prog)
+	if err != nil {
+		return nil, err
+	}
+	v, err := callable(fn)(goja.Undefined(), m.rt.CreateObject(m.v8Proto))
+	if err != nil {
+		return nil, err
+	}
+	return r.settle(v)
+}
+
+// settle returns what a promise was resolved to.
+func (r *run) settle(v goja.Value) (goja.Value, error) {
+	obj, ok := v.(*goja.Object)
+	if !ok || obj.ExportType() != typePromise {
+		return v, nil
+	}
+	p, ok := obj.Export().(*goja.Promise)
+	if !ok {
+		return v, nil
+	}
+	delete(r.rejected, p)
+	switch p.State() {
+	case goja.PromiseStateFulfilled:
+		return p.Result(), nil
+	case goja.PromiseStateRejected:
+		return nil, &rejection{p.Result()}
+	}
+	return nil, &ResultError{Msg: "a promise that is never settled"}
+}
+
+// rejection carries the value that a script's promise was rejected with.
+type rejection struct{ value goja.Value }
+
+func (e *rejection) Error() string { return "a promise was rejected" }
+
+// finishRun turns the value that the script returned into the Outcome. It runs as a
+// native, so that getters and toJSON are script like any other.
+func (m *machine) finishRun(call goja.FunctionCall) goja.Value {
+	r := m.cur
+	v := call.Argument(0)
+	if goja.IsUndefined(v) {
+		if set, ok := r.values["Result"]; ok {
+			v = set
+		}
+	}
+	out := &r.report.Outcome
+	out.Response = r.said
+	switch obj, isObj := v.(*goja.Object); {
+	case goja.IsUndefined(v):
+		return goja.Undefined()
+	case goja.IsString(v):
+		out.IsText, out.Text = true, v.String()
+	case isObj:
+		out.IsObject = !m.isArray(obj)
+	}
+	w := jsonWriter{r: r, max: r.limits.MaxResult, buf: make([]byte, 0, 256)}
+	wrote, err := w.write(goja.Undefined(), "", v)
+	if err == nil && !wrote {
+		err = errors.New("a " + typeName(v))
+	}
+	if err != nil {
+		r.end(w.resultError(err))
+	}
+	out.Result = json.RawMessage(w.buf)
+	if out.IsObject {
+		out.Code = w.code
+	}
+	return goja.Undefined()
+}
+
+func typeName(v goja.Value) string {
+	if _, ok := goja.AssertFunction(v); ok {
+		return "function"
+	}
+	if _, ok := v.(*goja.Symbol); ok {
+		return "symbol"
+	}
+	return "value without JSON"
+}
+
+// explain turns what ended the script into the run's error, and marks the machine as
+// spent unless the script just threw.
+func (r *run) explain(err error) error {
+	var overflow *goja.StackOverflowError
+	var interrupted *goja.InterruptedError
+	var thrown *goja.Exception
+	var rejected *rejection
+	switch {
+	case errors.As(err, &overflow):
+		r.broken = true
+		return &LimitError{K: fault.LimitStack, Limit: fmt.Sprintf("a call stack of %d frames", r.limits.MaxStack)}
+	case errors.As(err, &interrupted):
+		r.broken = true
+		return r.interruptCause()
+	case errors.As(err, &thrown):
+		return r.unlessInterrupted(r.scriptError(thrown.Value(), thrown.Stack()))
+	case errors.As(err, &rejected):
+		return r.unlessInterrupted(r.scriptError(rejected.value, nil))
+	}
+	return err
+}
+
+func (r *run) interruptCause() error {
+	if r.failure != nil {
+		return r.failure
+	}
+	if cause := context.Cause(r); cause != nil {
+		return cause
+	}
+	return errors.New("jsbridge: interrupted without a cause")
+}
+
+// unlessInterrupted returns e, or why the run was stopped while e was being described.
+func (r *run) unlessInterrupted(e *ScriptError) error {
+	if r.broken {
+		return r.interruptCause()
+	}
+	return e
+}
+
+// noteInterrupt marks the machine as spent when err is more than a JS exception.
+func (r *run) noteInterrupt(err error) {
+	var thrown *goja.Exception
+	if !errors.As(err, &thrown) {
+		r.broken = true
+	}
+}
