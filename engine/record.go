@@ -102,19 +102,19 @@ func (x *Execution) attrs() []slog.Attr {
 	as := make([]slog.Attr, 0, 20)
 	as = append(as, slog.String("execution", x.ID), slog.String("request", x.RequestID), slog.String("tenant", x.Tenant),
 		slog.String("api", x.API), slog.Int("version", x.Version), slog.String("origin", string(x.Origin)),
-		slog.String("outcome", x.Outcome), slog.Duration("took", x.Duration))
+		slog.String("outcome", x.Outcome), millis("took_ms", x.Duration))
 	if x.CallerID != "" {
 		as = append(as, slog.String("caller", x.CallerID))
 	}
 	if x.Lock != "" {
 		as = append(as, slog.String("lock", x.Lock), slog.Int64("token", x.Token),
-			slog.Duration("lock_wait", x.LockWait), slog.Duration("lock_hold", x.LockHold))
+			millis("lock_wait_ms", x.LockWait), millis("lock_hold_ms", x.LockHold))
 	}
 	if x.Committed {
 		as = append(as, slog.Bool("committed", true))
 	}
 	if x.Stats.HostCalls > 0 {
-		as = append(as, slog.Int("host_calls", x.Stats.HostCalls), slog.Duration("db", x.Stats.DBTime), slog.Duration("cache", x.Stats.CacheTime))
+		as = append(as, slog.Int("host_calls", x.Stats.HostCalls), millis("db_ms", x.Stats.DBTime), millis("cache_ms", x.Stats.CacheTime))
 	}
 	if x.Err != nil {
 		as = append(as, slog.String("error", x.Err.Error()))
@@ -128,6 +128,11 @@ func (x *Execution) attrs() []slog.Attr {
 		as = append(as, slog.Any("console", x.Console))
 	}
 	return as
+}
+
+// millis shows a time in milliseconds, to the microsecond.
+func millis(name string, d time.Duration) slog.Attr {
+	return slog.Float64(name, float64(d.Microseconds())/1000)
 }
 
 func nestedAttrs(f *frame, key string, err error) []slog.Attr {

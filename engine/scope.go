@@ -259,11 +259,18 @@ func (f *frame) release(ctx context.Context, err error) error {
 		lost := last.lease.Release(ctx)
 		f.x.released(last.lease)
 		f.tree.leases = slices.DeleteFunc(f.tree.leases, func(l *lockwrap.Lease) bool { return l == last.lease })
-		if err == nil && lost != nil && !s.committed {
+		if lost != nil && !s.committed && (err == nil || overtaken(err, lost)) {
 			err = lost
 		}
 	}
 	return err
+}
+
+// overtaken reports a run that was stopped at its deadline so late that somebody else has
+// had the lock: its caller must hear of that rather than of the time.
+func overtaken(err, lost error) bool {
+	var l *lockwrap.LostError
+	return fault.Of(err) == fault.Timeout && errors.As(lost, &l) && l.Cause == lockwrap.TokenMismatch
 }
 
 var _ jsbridge.Lock = leaseView{}

@@ -152,8 +152,7 @@ func TestKindsOfWaiting(t *testing.T) {
 			})
 			holder := make(chan answer, 1)
 			go func() { holder <- h.do(tenant, "POST", "/apiengine/hold", "{}") }()
-			for h.do(tenant, "POST", "/apiengine/held", "{}").JSON.Data != "1" {
-			}
+			await(t, "the lock to be held", func() bool { return h.do(tenant, "POST", "/apiengine/held", "{}").JSON.Data == "1" })
 			busy := h.do(tenant, "POST", "/apiengine/once", "{}")
 			if busy.Status != 423 || busy.kind() != "lock_busy" || busy.JSON.Msg != "try the other door" || busy.Header.Get("Retry-After") == "" {
 				t.Errorf("busy: %d %v %s", busy.Status, busy.Header, busy.Body)
@@ -207,8 +206,10 @@ func TestKindsOfLoad(t *testing.T) {
 				h.handler.ServeHTTP(httptest.NewRecorder(), req)
 			}()
 			var a answer
-			for a = h.do(tenant, "POST", "/apiengine/ok", ""); a.Status == 200; a = h.do(tenant, "POST", "/apiengine/ok", "") {
-			}
+			await(t, "the server to be full", func() bool {
+				a = h.do(tenant, "POST", "/apiengine/ok", "")
+				return a.Status != 200
+			})
 			if a.Status != c.status || a.kind() != c.kind || a.Header.Get("Retry-After") == "" {
 				t.Errorf("%d %s", a.Status, a.Body)
 			}

@@ -196,7 +196,7 @@ return { Code: 1 };`)}
 		}
 		result <- got
 	}()
-	b.await(t, "the stale holder to be in its script", func() bool {
+	await(t, "the stale holder to be in its script", func() bool {
 		return b.call(t, "POST", "/apiengine/started", nil).JSON.Data == "1"
 	})
 	if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

@@ -228,7 +228,7 @@ func answerOf(res *http.Response) answer {
 }
 
 // await calls until every few milliseconds until it is true, at most 20 s.
-func (n *node) await(t testing.TB, what string, until func() bool) {
+func await(t testing.TB, what string, until func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -245,7 +245,7 @@ func (n *node) await(t testing.TB, what string, until func() bool) {
 // awaitAPI waits until an API saved on another node is live on this one.
 func (n *node) awaitAPI(t testing.TB, key string) {
 	t.Helper()
-	n.await(t, key+" to be live", func() bool {
+	await(t, key+" to be live", func() bool {
 		return n.call(t, "POST", "/admin/api/v1/definitions/"+key+"/plan", map[string]any{"Param": map[string]any{"Id": "x"}}).Status == 200
 	})
 }

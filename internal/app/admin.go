@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"apiengine/apis"
@@ -107,7 +108,15 @@ func (s adminSQL) Statement(ctx context.Context, tenant, sql string) (server.SQL
 		return server.SQLAnswer{}, err
 	}
 	columns, rows, affected, err := db.Statement(ctx, sql)
-	return server.SQLAnswer{Columns: columns, Rows: rows, Affected: affected}, err
+	out := server.SQLAnswer{Columns: columns, Affected: affected}
+	for _, row := range rows {
+		text, err := json.Marshal(row)
+		if err != nil {
+			return server.SQLAnswer{}, err
+		}
+		out.Rows = append(out.Rows, text)
+	}
+	return out, err
 }
 
 type adminTokens struct{ *store.Store }
@@ -135,24 +144,15 @@ func (t adminTokens) Revoke(ctx context.Context, tenant, id string) error {
 		if err != nil {
 			return err
 		}
-		if !hasToken(list, id) {
+		if !slices.ContainsFunc(list, func(t store.Token) bool { return t.ID == id }) {
 			return fault.New(fault.NotFound, "there is no token %q", id)
 		}
 	}
 	return t.RevokeToken(ctx, id)
 }
 
-func hasToken(list []store.Token, id string) bool {
-	for _, t := range list {
-		if t.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
 func tokenInfo(t store.Token) server.TokenInfo {
-	return server.TokenInfo{ID: t.ID, Tenant: t.Tenant, Name: t.Name, Roles: t.Roles,
+	return server.TokenInfo{Id: t.ID, Tenant: t.Tenant, Name: t.Name, Roles: t.Roles,
 		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt}
 }
 

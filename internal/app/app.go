@@ -38,6 +38,7 @@ type App struct {
 	locks     *lockwrap.Manager
 	pool      *pgxpool.Pool
 	server    *server.Server
+	newToken  string // the admin token that this start made, to be shown once
 
 	closers []func(context.Context) error // in the order of opening
 }
@@ -56,7 +57,7 @@ func Open(ctx context.Context, s Settings, log *slog.Logger) (a *App, err error)
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openEngine, a.openServer,
+		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openEngine, a.openServer, a.openAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return a, err

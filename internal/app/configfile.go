@@ -15,7 +15,7 @@ import (
 // A name that no flag has stops the start.
 func yamlResolver(r io.Reader) (kong.Resolver, error) {
 	values := map[string]any{}
-	if err := yaml.NewDecoder(r, yaml.DisallowDuplicateKey()).Decode(&values); err != nil && err != io.EOF {
+	if err := yaml.NewDecoder(r).Decode(&values); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("settings file: %w", err)
 	}
 	return fileSettings(values), nil

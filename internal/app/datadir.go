@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"apiengine/lockwrap/embedded"
+	"apiengine/store"
 )
 
 // lockDataDir keeps a second process out of the data folder.
@@ -65,24 +65,24 @@ func keepFile(path string, content func() string) (string, error) {
 // adminTokenFile holds, in data-dir, the admin token that the first start made.
 const adminTokenFile = "admin-token"
 
-// adminToken makes sure that there is an admin token: the setting's, else one made at the
-// first start. It returns the token when it is new, to be shown once.
-func (a *App) adminToken(ctx context.Context) (string, error) {
+// openAdmin makes sure that there is an admin token: the setting's, else one made at the
+// first start. Of nodes that start together on one database only one makes it.
+func (a *App) openAdmin(ctx context.Context) error {
 	if t := a.Settings.AdminToken; t != "" {
-		_, err := a.Store.EnsureAdminToken(ctx, t)
-		return "", err
+		return a.Store.EnsureAdminToken(ctx, t)
 	}
-	made := ""
 	path := filepath.Join(a.Settings.DataDir, adminTokenFile)
 	text, err := keepFile(path, func() string {
-		secret := make([]byte, 32)
-		rand.Read(secret) // never fails (crypto/rand)
-		made = "aek_" + base64.RawURLEncoding.EncodeToString(secret)
-		return made
+		a.newToken = store.NewTokenText()
+		return a.newToken
 	})
 	if err != nil {
-		return "", &SettingError{"data-dir", err.Error()}
+		return &SettingError{"data-dir", err.Error()}
 	}
-	_, err = a.Store.EnsureAdminToken(ctx, text)
-	return made, err
+	mine, err := a.Store.BootstrapAdminToken(ctx, text)
+	if err == nil && a.newToken != "" && !mine { // another node was first: the file would mislead
+		a.newToken = ""
+		return os.Remove(path)
+	}
+	return err
 }

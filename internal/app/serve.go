@@ -82,10 +82,6 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return &SettingError{"addr", err.Error()}
 	}
-	token, err := a.adminToken(ctx)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, background := errgroup.WithContext(background)
@@ -101,7 +97,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 		}
 		return nil
 	})
-	a.greet(out, l.Addr().String(), token)
+	a.greet(out, l.Addr().String(), a.newToken)
 	select {
 	case <-ctx.Done():
 	case <-background.Done(): // a part failed
