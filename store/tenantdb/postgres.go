@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,6 +47,8 @@ type pgBackend struct {
 	pool   *pgxpool.Pool
 	schema string
 	path   string // the schema as search_path takes it
+
+	unprepared atomic.Bool // prepared statements do not work here
 }
 
 // create makes the schema and its guard table. Nodes that start together take turns, since
