@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -75,6 +76,8 @@ func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) 
 	if err != nil {
 		return nil, pgError(ctx, g.Until, err)
 	}
+	// One row may be a gigabyte: it is refused before it is read. bytea comes at twice its size.
+	conn.Conn().PgConn().Frontend().SetMaxBodyLen(2*b.maxBytes + 1<<20)
 	s := &pgSession{b: b, conn: conn, until: g.Until}
 	// Prepared, since planning the guard each time takes a quarter of a short run's throughput.
 	flush := []pgStatement{{sql: pgBegin}, {name: "apiengine_local", sql: pgLocal, args: texts(b.path, milliseconds(g.Until))}}
@@ -297,6 +300,9 @@ func pgResult(r *pgconn.ResultReader, w *rowWriter) error {
 // failed classifies the error of a script's statement and goes back to before it.
 func (s *pgSession) failed(ctx context.Context, cause error) error {
 	err := pgError(ctx, s.until, cause)
+	if e := new(pgproto3.ExceededMaxBodyLenErr); errors.As(cause, &e) {
+		err = tooLarge("bytes", s.b.maxBytes)
+	}
 	if fault.Of(err) != fault.ScriptError {
 		s.dead = err
 		return err
