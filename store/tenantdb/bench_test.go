@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"apiengine/internal/testserver"
 	"apiengine/store/tenantdb"
@@ -50,7 +51,7 @@ func BenchmarkRun(b *testing.B) {
 				for b.Loop() {
 					g := tenantdb.Guard{}
 					if token++; guard {
-						g = tenantdb.Guard{Key: b.Name() + fmt.Sprint(b.N), Token: token, Owner: "me"}
+						g = tenantdb.Guard{Key: fmt.Sprint(b.Name(), time.Now().Unix()/3), Token: token, Owner: "me"}
 					}
 					tx := begin0(b, db, g)
 					exec(b, tx, "UPDATE t SET n = n + 1 WHERE id = @id", "id", int64(1))

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"apiengine/fault"
 	"apiengine/store/tenantdb/internal/sqltext"
 )
 
@@ -36,12 +37,20 @@ func newLimits(rows, bytes int) limits {
 // Guard is a holder's claim to a lock, made good by the first statement of a transaction.
 type Guard struct {
 	Key   string // the lock's identity; empty: no lock, no guard row
-	Token int64
+	Token int64  // > 0
 	Owner string // unique to the run
 	// Until is the end of the run's budget. On PostgreSQL no statement, no wait for a row
 	// and no idle time in the transaction lasts beyond it, even when this process stalls.
 	// Zero: no such limits.
 	Until time.Time
+}
+
+// valid refuses a claim that nothing could be compared with: a mistake of the caller's.
+func (g Guard) valid() error {
+	if g.Key != "" && (g.Token <= 0 || g.Owner == "") {
+		return fault.New(fault.Internal, "tenantdb: the guard of lock %s has token %d and owner %q", g.Key, g.Token, g.Owner)
+	}
+	return nil
 }
 
 // backend is one kind of database.
@@ -88,6 +97,9 @@ func (db *DB) Ping(ctx context.Context) error { return db.b.ping(ctx) }
 func (db *DB) Begin(ctx context.Context, g Guard) (*Tx, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
+	}
+	if err := g.valid(); err != nil {
+		return nil, err
 	}
 	s, err := db.b.begin(ctx, g)
 	if err != nil {

@@ -37,6 +37,11 @@ func TestGuardLetsOnlyNewerHoldersIn(t *testing.T) {
 			}
 		}
 		commit(t, begin(t, db, tenantdb.Guard{Key: "another", Token: 1, Owner: "a"}))
+		for _, g := range []tenantdb.Guard{{Key: "k", Token: 0, Owner: "a"}, {Key: "k", Token: 1}} {
+			_, err := db.Begin(context.Background(), g)
+			wantKind(t, "a guard that claims nothing", err, fault.Internal)
+			wantKind(t, "the same, nested", begin(t, db, tenantdb.Guard{}).Guard(context.Background(), g), fault.Internal)
+		}
 	})
 }
 

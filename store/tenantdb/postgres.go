@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,17 +36,21 @@ func OpenPostgres(ctx context.Context, cfg PostgresConfig) (*DB, error) {
 	case len(cfg.Schema) > 63 || strings.HasPrefix(cfg.Schema, "pg_") || strings.ContainsRune(cfg.Schema, 0):
 		return nil, errors.New("tenantdb: PostgresConfig.Schema is no name for a schema")
 	}
-	b := &pgBackend{pool: cfg.Pool, schema: cfg.Schema, path: pgx.Identifier{cfg.Schema}.Sanitize()}
+	l := newLimits(cfg.MaxRows, cfg.MaxBytes)
+	b := &pgBackend{pool: cfg.Pool, schema: cfg.Schema, path: pgx.Identifier{cfg.Schema}.Sanitize(), maxBytes: l.bytes}
 	if err := pgx.BeginFunc(ctx, cfg.Pool, func(tx pgx.Tx) error { return b.create(ctx, tx) }); err != nil {
 		return nil, pgError(ctx, time.Time{}, err)
 	}
-	return &DB{b: b, g: pgGrammar, limits: newLimits(cfg.MaxRows, cfg.MaxBytes)}, nil
+	return &DB{b: b, g: pgGrammar, limits: l}, nil
 }
 
 type pgBackend struct {
-	pool   *pgxpool.Pool
-	schema string
-	path   string // the schema as search_path takes it
+	pool     *pgxpool.Pool
+	schema   string
+	path     string // the schema as search_path takes it
+	maxBytes int
+
+	unprepared atomic.Bool // prepared statements do not work here
 }
 
 // create makes the schema and its guard table. Nodes that start together take turns, since

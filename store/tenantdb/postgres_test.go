@@ -161,6 +161,32 @@ func TestPostgresBeginAfterARestart(t *testing.T) {
 	commit(t, tx)
 }
 
+// Behind a transaction pooler the session may lack what was prepared, or hold it already.
+func TestPostgresPreparedStatementsThatAreLost(t *testing.T) {
+	for _, sql := range []string{"DEALLOCATE ALL", "PREPARE apiengine_guard AS SELECT 1"} {
+		cfg, err := pgxpool.ParseConfig(testserver.Database(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.MaxConns = 1
+		pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		db := openPostgres(t, pool)
+		if strings.HasPrefix(sql, "DEALLOCATE") {
+			commit(t, begin(t, db, tenantdb.Guard{Key: "k", Token: 1, Owner: "me"}))
+		}
+		if _, err := pool.Exec(context.Background(), sql); err != nil {
+			t.Fatal(err)
+		}
+		for token := range int64(3) {
+			commit(t, begin(t, db, tenantdb.Guard{Key: "k", Token: token + 2, Owner: "me"}))
+		}
+	}
+}
+
 func TestPostgresRefusesOddSettings(t *testing.T) {
 	for setting, value := range map[string]string{"standard_conforming_strings": "off", "DateStyle": "German"} {
 		u, err := url.Parse(testserver.Database(t))

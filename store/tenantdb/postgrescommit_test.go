@@ -64,11 +64,11 @@ func (c *cutter) serve(client net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := server.Read(buf)
+			if cut.Load() {
+				return // requests, when it has done its part, lets the client notice
+			}
 			if err != nil {
 				client.Close()
-				return
-			}
-			if cut.Load() {
 				return
 			}
 			client.Write(buf[:n])
@@ -94,10 +94,10 @@ func (c *cutter) requests(client, server net.Conn, cut *atomic.Bool, replies cha
 			continue
 		}
 		mode := c.mode.Swap(passOn)
+		cut.Store(true)
 		if mode == loseQuery {
 			server.Close() // which rolls back
 		} else {
-			cut.Store(true)
 			server.Write(buf[:n])
 			if mode == loseEarly {
 				client.Close()

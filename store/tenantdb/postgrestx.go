@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"apiengine/fault"
 )
 
-// pgSession is a transaction on PostgreSQL. It speaks the extended protocol only, with
-// unnamed statements: tenants share connections, and a prepared statement would remember
-// another schema's tables. Values go as text without a type and come as text.
+// pgSession is a transaction on PostgreSQL. It speaks the extended protocol only, and for
+// scripts with unnamed statements: tenants share connections, and the client would take
+// one tenant's columns for another's. Values go as text without a type and come as text.
 type pgSession struct {
 	b     *pgBackend
 	conn  *pgxpool.Conn
@@ -27,6 +28,7 @@ type pgSession struct {
 
 // pgStatement is one message group of a flush.
 type pgStatement struct {
+	name string // prepared under this name, once a connection; empty: not prepared
 	sql  string
 	args [][]byte
 	oids []uint32
@@ -59,8 +61,11 @@ func (b *pgBackend) begin(ctx context.Context, g Guard) (session, error) {
 		if s, err = b.beginOnce(ctx, g); err == nil {
 			return s, nil
 		}
-		if fault.Of(err) != fault.StoreUnavailable || ctx.Err() != nil {
-			break
+		switch e := new(pgconn.PgError); {
+		case errors.As(err, &e) && (e.Code == "26000" || e.Code == "42P05") && !b.unprepared.Swap(true):
+			continue // a transaction pooler that moves us between sessions
+		case fault.Of(err) != fault.StoreUnavailable || ctx.Err() != nil:
+			return nil, err
 		}
 	}
 	return nil, err
@@ -71,10 +76,15 @@ func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) 
 	if err != nil {
 		return nil, pgError(ctx, g.Until, err)
 	}
+	// One row may be a gigabyte: it is refused before it is read. bytea comes at twice its size.
+	conn.Conn().PgConn().Frontend().SetMaxBodyLen(2*b.maxBytes + 1<<20)
 	s := &pgSession{b: b, conn: conn, until: g.Until}
-	flush := []pgStatement{{sql: pgBegin}, {sql: pgLocal, args: texts(b.path, milliseconds(g.Until))}}
+	// Prepared, since planning the guard each time takes a quarter of a short run's throughput.
+	flush := []pgStatement{{sql: pgBegin}, {name: "apiengine_local", sql: pgLocal, args: texts(b.path, milliseconds(g.Until))}}
 	if g.Key != "" {
-		flush = append(flush, guardStatement(g))
+		guard := guardStatement(g)
+		guard.name = "apiengine_guard"
+		flush = append(flush, guard)
 	}
 	rows, err := s.flush(ctx, flush...)
 	if err == nil && g.Key != "" {
@@ -138,37 +148,57 @@ func (s *pgSession) usableSettings() error {
 }
 
 // flush sends statements of ours together and returns the rows of the last one.
-func (s *pgSession) flush(ctx context.Context, statements ...pgStatement) ([][]string, error) {
-	p := s.conn.Conn().PgConn().StartPipeline(ctx)
+func (s *pgSession) flush(ctx context.Context, statements ...pgStatement) (rows [][]string, err error) {
+	c := s.conn.Conn().PgConn()
+	p := c.StartPipeline(ctx)
+	var answers []string // the name that an answer says is prepared, or ""
 	for _, st := range statements {
-		p.SendQueryParams(st.sql, st.args, st.oids, nil, nil)
+		if st.name == "" || s.b.unprepared.Load() {
+			p.SendQueryParams(st.sql, st.args, st.oids, nil, nil)
+			answers = append(answers, "")
+			continue
+		}
+		if c.CustomData()[st.name] == nil {
+			p.SendPrepare(st.name, st.sql, st.oids)
+			answers = append(answers, st.name)
+		}
+		p.SendQueryPrepared(st.name, st.args, nil, nil)
+		answers = append(answers, "")
 	}
-	if err := p.Sync(); err != nil {
-		return nil, pgError(ctx, s.until, err)
-	}
-	var rows [][]string
-	for range statements {
-		result, err := p.GetResults()
+	err = p.Sync()
+	for _, prepared := range answers {
 		if err != nil {
-			return nil, pgError(ctx, s.until, errors.Join(err, p.Close()))
+			break
 		}
-		rows = rows[:0]
-		r := result.(*pgconn.ResultReader) // the pipeline holds nothing but queries
-		for r.NextRow() {
-			row := make([]string, len(r.Values()))
-			for i, v := range r.Values() {
-				row[i] = string(v)
-			}
-			rows = append(rows, row)
-		}
-		if _, err := r.Close(); err != nil {
-			return nil, pgError(ctx, s.until, errors.Join(err, p.Close()))
+		if rows, err = pgAnswer(p); err == nil && prepared != "" {
+			c.CustomData()[prepared] = true // it stays so when what follows fails
 		}
 	}
-	if err := p.Close(); err != nil {
+	if err = errors.Join(err, p.Close()); err != nil {
 		return nil, pgError(ctx, s.until, err)
 	}
 	return rows, nil
+}
+
+// pgAnswer reads the answer to one statement; to SendPrepare it has no rows.
+func pgAnswer(p *pgconn.Pipeline) (rows [][]string, err error) {
+	result, err := p.GetResults()
+	if err != nil {
+		return nil, err
+	}
+	r, ok := result.(*pgconn.ResultReader)
+	if !ok {
+		return nil, nil
+	}
+	for r.NextRow() {
+		row := make([]string, len(r.Values()))
+		for i, v := range r.Values() {
+			row[i] = string(v)
+		}
+		rows = append(rows, row)
+	}
+	_, err = r.Close()
+	return rows, err
 }
 
 // run sends the statement between SAVEPOINT and RELEASE, all in one flush; a statement of
@@ -270,6 +300,9 @@ func pgResult(r *pgconn.ResultReader, w *rowWriter) error {
 // failed classifies the error of a script's statement and goes back to before it.
 func (s *pgSession) failed(ctx context.Context, cause error) error {
 	err := pgError(ctx, s.until, cause)
+	if e := new(pgproto3.ExceededMaxBodyLenErr); errors.As(cause, &e) {
+		err = tooLarge("bytes", s.b.maxBytes)
+	}
 	if fault.Of(err) != fault.ScriptError {
 		s.dead = err
 		return err

@@ -82,7 +82,7 @@ func TestSQLiteClosed(t *testing.T) {
 		t.Error(err)
 	}
 	wantKind(t, "Ping", db.Ping(context.Background()), fault.StoreUnavailable)
-	_, err := db.Begin(context.Background(), tenantdb.Guard{Key: "k", Token: 1})
+	_, err := db.Begin(context.Background(), tenantdb.Guard{Key: "k", Token: 1, Owner: "me"})
 	wantKind(t, "Begin", err, fault.StoreUnavailable)
 }
 

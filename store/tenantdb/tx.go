@@ -33,8 +33,8 @@ func (tx *Tx) Guard(ctx context.Context, g Guard) error {
 	if err := tx.usable(ctx); err != nil {
 		return err
 	}
-	if g.Key == "" {
-		return nil
+	if err := g.valid(); err != nil || g.Key == "" {
+		return err
 	}
 	if err := tx.s.guard(ctx, g); err != nil {
 		return err
