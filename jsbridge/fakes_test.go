@@ -2,6 +2,7 @@ package jsbridge
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"sync"
 	"time"
@@ -121,3 +122,44 @@ func (m *memCache) HashIncrement(ctx context.Context, key, field string, by int6
 	n, _ := strconv.ParseInt(v, 10, 64)
 	return n + by, m.HashSet(ctx, key, field, strconv.FormatInt(n+by, 10))
 }
+
+// fakeDB records what it is asked and answers as told.
+type fakeDB struct {
+	sql    string
+	params map[string]any
+	rows   string
+	n      int
+	op     string
+	table  string
+	opts   string
+	form   FormResult
+	err    error
+}
+
+func (d *fakeDB) Query(_ context.Context, sql string, params map[string]any) (json.RawMessage, int, error) {
+	d.sql, d.params = sql, params
+	return json.RawMessage(d.rows), d.n, d.err
+}
+
+func (d *fakeDB) Scalar(_ context.Context, sql string, params map[string]any) (json.RawMessage, error) {
+	d.sql, d.params = sql, params
+	return json.RawMessage(d.rows), d.err
+}
+
+func (d *fakeDB) Exec(_ context.Context, sql string, params map[string]any) (int64, error) {
+	d.sql, d.params = sql, params
+	return int64(d.n), d.err
+}
+
+func (d *fakeDB) Form(_ context.Context, op, table string, options json.RawMessage) (FormResult, error) {
+	d.op, d.table, d.opts = op, table, string(options)
+	return d.form, d.err
+}
+
+type fakeLock struct{ confirm error }
+
+func (l *fakeLock) Key() string                   { return "ae:{t1:OrderId:7}" }
+func (l *fakeLock) Token() int64                  { return 42 }
+func (l *fakeLock) Remaining() time.Duration      { return 3 * time.Second }
+func (l *fakeLock) Held() bool                    { return true }
+func (l *fakeLock) Confirm(context.Context) error { return l.confirm }

@@ -69,7 +69,7 @@ func (m *machine) revive(f goja.Callable, holder *goja.Object, key string) goja.
 func (m *machine) jsonStringify(call goja.FunctionCall) goja.Value {
 	r := m.cur
 	r.checkStopped()
-	w := jsonWriter{r: r, max: maxStringify, gap: gapOf(call.Argument(2))}
+	w := jsonWriter{r: r, max: maxStringify, exact: true, gap: gapOf(call.Argument(2))}
 	if f, ok := goja.AssertFunction(call.Argument(1)); ok {
 		w.replacer = f
 	} else if list, ok := call.Argument(1).(*goja.Object); ok && m.isArray(list) {

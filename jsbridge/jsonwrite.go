@@ -26,6 +26,7 @@ type jsonWriter struct {
 	buf   []byte
 	max   int
 	count int
+	exact bool           // untouched lazy text is written anew, as JSON.stringify would
 	stack []*goja.Object // the containers that hold the value being written
 
 	replacer goja.Callable
@@ -56,7 +57,7 @@ func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, e
 		w.r.checkStopped()
 	}
 	obj, isObj := v.(*goja.Object)
-	if isObj && w.replacer == nil && w.allow == nil && w.gap == "" {
+	if isObj && !w.exact {
 		if text, ok := w.r.untouched(obj); ok {
 			if len(w.stack) == 0 {
 				w.code = topCode(text)

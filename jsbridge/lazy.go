@@ -161,7 +161,7 @@ func (m *machine) lazyDescriptor(t *goja.Object, key string) goja.PropertyDescri
 	d := goja.PropertyDescriptor{Writable: goja.FLAG_TRUE, Enumerable: goja.FLAG_TRUE, Configurable: goja.FLAG_TRUE}
 	if key == "length" && t.ClassName() == "Array" {
 		d.Enumerable, d.Configurable = goja.FLAG_FALSE, goja.FLAG_FALSE
-	} else if own, _ := m.hasOwn(t, m.rt.ToValue(key)); own == nil || !own.ToBoolean() {
+	} else if own, _ := m.hasOwn(goja.Undefined(), t, m.rt.ToValue(key)); own == nil || !own.ToBoolean() {
 		return goja.PropertyDescriptor{}
 	}
 	d.Value = t.Get(key)
@@ -171,6 +171,11 @@ func (m *machine) lazyDescriptor(t *goja.Object, key string) goja.PropertyDescri
 func (m *machine) lazyDefine(t *goja.Object, key string, d goja.PropertyDescriptor) bool {
 	m.fill(t)
 	if d.Getter != nil || d.Setter != nil {
+		if d.Configurable == goja.FLAG_NOT_SET {
+			// goja refuses a trap that made an accessor not configurable (it compares the
+			// functions the wrong way round), so this one stays configurable.
+			d.Configurable = goja.FLAG_TRUE
+		}
 		return t.DefineAccessorProperty(key, d.Getter, d.Setter, d.Configurable, d.Enumerable) == nil
 	}
 	return t.DefineDataProperty(key, d.Value, d.Writable, d.Configurable, d.Enumerable) == nil

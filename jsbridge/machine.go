@@ -56,11 +56,8 @@ func newMachine(b *Bridge, tenant string) (*machine, error) {
 func (m *machine) setUp() error {
 	object := m.rt.Get("Object").(*goja.Object)
 	m.preventExtensions = callable(object.Get("preventExtensions"))
-	m.hasOwn = callable(object.Get("hasOwn"))
 	m.freeze = callable(object.Get("freeze"))
-	own := object.Get("hasOwn")
-	has := callable(own)
-	m.hasOwn = func(this goja.Value, args ...goja.Value) (goja.Value, error) { return has(object, args...) }
+	m.hasOwn = callable(object.Get("hasOwn"))
 	m.lazyTraps = m.newLazyTraps()
 	m.finish = callable(m.native("finish", m.finishRun))
 	m.tryCall = callable(m.native("try", func(goja.FunctionCall) goja.Value {

@@ -134,14 +134,17 @@ for (const name of ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout',
 // A buffer's size is checked before it is allocated; the constructor is otherwise itself.
 const sized = (name, perItem) => {
   const C = G[name];
-  if (C === undefined) return;
-  const P = new Proxy(C, {
-    construct(t, args, nt) {
-      const n = typeof args[0] === 'number' ? args[0] : args[0] !== null && typeof args[0] === 'object' && !(args[0] instanceof ArrayBuffer) ? args[0].length : 0;
-      if (n * perItem > host.maxBuffer) throw new RangeError(name + ': more than ' + host.maxBuffer + ' bytes');
-      return Reflect.construct(t, args, nt);
-    },
-  });
+  const P = function (...args) {
+    if (!new.target) throw new TypeError('Constructor ' + name + " requires 'new'");
+    const a = args[0], n = typeof a === 'object' && a !== null && !(a instanceof G.ArrayBuffer) ? a.length : a;
+    if (typeof n === 'number' && n * perItem > host.maxBuffer) throw new RangeError(name + ': more than ' + host.maxBuffer + ' bytes');
+    return Reflect.construct(C, args, new.target === P ? C : new.target);
+  };
+  for (const k of Reflect.ownKeys(C)) {
+    if (k !== 'prototype') Object.defineProperty(P, k, Object.getOwnPropertyDescriptor(C, k));
+  }
+  Object.defineProperty(P, 'prototype', { value: C.prototype, writable: false });
+  Object.setPrototypeOf(P, Object.getPrototypeOf(C));
   def(C.prototype, 'constructor', P);
   def(G, name, P);
 };

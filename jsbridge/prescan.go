@@ -77,6 +77,7 @@ func (s *scanner) token() {
 	case c == '"' || c == '\'':
 		s.quoted(c)
 	case c == '`':
+		s.operator(s.pos) // a tag before it makes it a call
 		s.pos++
 		s.template()
 	case c == '/':

@@ -57,3 +57,5 @@ func failure(t testing.TB, b *Bridge, e *Env, code string) error {
 	}
 	return err
 }
+
+type jsonRaw = json.RawMessage

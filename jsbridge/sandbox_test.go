@@ -1,0 +1,172 @@
+package jsbridge
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"apiengine/fault"
+)
+
+// TestNoCodeGeneration: every way from a string to code is shut.
+func TestNoCodeGeneration(t *testing.T) {
+	b := newBridge(t, Config{})
+	for _, code := range []string{
+		`eval('1')`, `(0, eval)('1')`, `globalThis.eval('1')`,
+		`new Function('return 1')()`, `Function('return 1')()`,
+		`(function(){}).constructor('return 1')()`,
+		`(() => 1).constructor('return 1')()`,
+		`(function*(){}).constructor('return 1')()`,
+		`(async function(){}).constructor('return 1')()`,
+		`(async () => 1).constructor('return 1')()`,
+		`Object.getPrototypeOf(function*(){}).constructor('yield 1')`,
+		`if (Object.getPrototypeOf((function*(){}).constructor)('return 1') === undefined) throw new EvalError('it is Function.prototype')`,
+		`class A {}; A.constructor('return 1')`,
+		`Reflect.construct(Function, ['return 1'])`,
+		`V8.Cache.Get.constructor('return 1')`,
+		`class F extends Function { constructor(){ super('return 1') } } new F()`,
+	} {
+		if got := result(t, b, env(), `try { `+code+`; return 'ran' } catch (e) { return e.name }`); got != "EvalError" {
+			t.Errorf("%s: %s", code, got)
+		}
+	}
+}
+
+// TestBombs: one built-in that would take all memory or time is refused at once.
+func TestBombs(t *testing.T) {
+	b := newBridge(t, Config{})
+	for _, code := range []string{
+		`'x'.repeat(1e9)`, `'xx'.repeat(2**53)`, `'x'.padStart(1e9)`, `'x'.padEnd(2**31, 'ab')`,
+		`new Array(1e9).fill(0)`, `new Array(4e9).join('x')`, `var a = []; a.length = 4e9; a.sort()`,
+		`new Array(4e9).forEach(function(){})`, `Array.prototype.indexOf.call({length: 2**53}, 1)`,
+		`Array.from({length: 1e9})`, `Math.max.apply(null, {length: 1e9})`, `Reflect.apply(Math.max, null, {length: 1e9})`,
+		`new ArrayBuffer(64e9)`, `new Uint8Array(1e10)`, `new Float64Array(2**40)`, `new Float64Array({length: 2**40})`,
+		`'x'.repeat(1 << 21).split('')`, `'x'.repeat(1e6).replaceAll('x', 'y'.repeat(1e6))`,
+		`var a = [1]; for (var i = 0; i < 40; i++) a = [a, a]; a.flat(Infinity)`,
+		`var a = []; for (var i = 0; i < 1e5; i++) a = [a]; a.flat(Infinity)`,
+		`var a = []; for (var i = 0; i < 1e5; i++) a = [a]; String(a)`,
+		`var a = []; for (var i = 0; i < 1e5; i++) a = [a]; JSON.stringify(a)`,
+		`var a = [1]; for (var i = 0; i < 40; i++) a = [a, a]; JSON.stringify(a)`,
+		`JSON.parse('['.repeat(3e6))`, `JSON.parse('{"a":'.repeat(3e6))`, `JSON.parse('['.repeat(600) + ']'.repeat(600))`,
+		`var p = {}; for (var i = 0; i < 1e5; i++) p = new Proxy(p, {}); p.x`,
+		`String.raw({raw: {length: 1e9}})`,
+	} {
+		e := env()
+		start := time.Now()
+		rep, err := b.Run(context.Background(), compile(t, `try { `+code+` } catch (e) { return e.name } return 'ran'`), e)
+		if err != nil || !strings.Contains("RangeError TypeError SyntaxError", rep.Outcome.Text) || time.Since(start) > 3*time.Second {
+			t.Errorf("%s: %q %v after %v", code, rep.Outcome.Text, err, time.Since(start))
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	t.Logf("heap from the system: %d MB", m.HeapSys>>20)
+}
+
+// TestSharedGraph: a result whose text doubles with every level ends at the output limit.
+func TestSharedGraph(t *testing.T) {
+	b := newBridge(t, Config{})
+	start := time.Now()
+	err := failure(t, b, env(), `var a = [1]; for (var i = 0; i < 40; i++) a = [a, a]; return a`)
+	if fault.Of(err) != fault.LimitOutput || time.Since(start) > 3*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
+// TestStuckRun: a native that does not come back costs its runtime, not the caller.
+func TestStuckRun(t *testing.T) {
+	b := newBridge(t, Config{StuckGrace: 20 * time.Millisecond})
+	hang := make(chan struct{})
+	e := env()
+	e.Limits.Deadline = time.Now().Add(20 * time.Millisecond)
+	e.Invoke = func(context.Context, string, jsonRaw) (jsonRaw, error) { <-hang; return jsonRaw(`{}`), nil }
+	p := compile(t, `V8.ApiEngine.Run('x', {}); for(;;){}`)
+	if _, err := b.Run(context.Background(), p, e); fault.Of(err) != fault.Timeout {
+		t.Fatalf("got %v", err)
+	}
+	if b.Stuck() != 1 || b.idle.Load() != 0 {
+		t.Errorf("stuck %d, idle %d", b.Stuck(), b.idle.Load())
+	}
+	if got := result(t, b, env(), `return 1`); got != "1" {
+		t.Errorf("others do not go on: %s", got)
+	}
+	close(hang)
+	for deadline := time.Now().Add(5 * time.Second); b.Stuck() != 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the stuck run was never taken back")
+		}
+	}
+}
+
+// TestEnginePanic: a Go panic in a service is one failed run.
+func TestEnginePanic(t *testing.T) {
+	b := newBridge(t, Config{})
+	e := env()
+	e.Invoke = func(context.Context, string, jsonRaw) (jsonRaw, error) { panic("a defect") }
+	err := failure(t, b, e, `try { V8.ApiEngine.Run('x') } catch (e) { return 1 }`)
+	if fault.Of(err) != fault.Internal || strings.Contains(fault.Public(err), "defect") {
+		t.Errorf("%v, public %q", err, fault.Public(err))
+	}
+	if b.idle.Load() != 0 {
+		t.Error("the runtime was kept")
+	}
+}
+
+func TestClose(t *testing.T) {
+	b, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result(t, b, env(), `return 1`)
+	b.Close()
+	b.Close()
+	if err := failure(t, b, env(), `return 1`); fault.Of(err) != fault.Draining {
+		t.Error(err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	if _, err := New(Config{MaxRuns: -1}); err == nil || !strings.Contains(err.Error(), "MaxRuns") {
+		t.Error(err)
+	}
+	b := newBridge(t, Config{})
+	if _, err := b.Run(context.Background(), compile(t, `return 1`), &Env{}); err == nil || !strings.Contains(err.Error(), "Deadline") {
+		t.Error(err)
+	}
+}
+
+// TestManyAtOnce runs many scripts of several tenants at once, nested ones too.
+func TestManyAtOnce(t *testing.T) {
+	b := newBridge(t, Config{MaxIdle: 2})
+	inner, outer := compile(t, `return {Code: 1, T: V8.OsClient, N: V8.Param.n}`), compile(t, `return V8.ApiEngine.Run('x', V8.Param)`)
+	done := make(chan string)
+	for g := range 8 {
+		go func() {
+			tenant, bad := string(rune('a'+g%3)), ""
+			for i := range 20 {
+				e := env()
+				e.Limits.Deadline = time.Now().Add(time.Minute)
+				n := string(rune('0' + i%10))
+				e.Tenant, e.Param = tenant, jsonRaw(`{"n":`+n+`}`)
+				e.Invoke = func(ctx context.Context, _ string, param jsonRaw) (jsonRaw, error) {
+					child := *e
+					child.Param = param
+					rep, err := b.Run(ctx, inner, &child)
+					return rep.Outcome.Result, err
+				}
+				rep, err := b.Run(context.Background(), outer, e)
+				if want := `{"Code":1,"T":"` + tenant + `","N":` + n + `}`; err != nil || string(rep.Outcome.Result) != want {
+					bad = string(rep.Outcome.Result) + " want " + want
+				}
+			}
+			done <- bad
+		}()
+	}
+	for range 8 {
+		if bad := <-done; bad != "" {
+			t.Error(bad)
+		}
+	}
+}
