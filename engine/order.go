@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"apiengine/apis"
+	"apiengine/fault"
 	"apiengine/jsbridge"
 	"apiengine/lockwrap"
 )
@@ -71,13 +72,21 @@ func (f *frame) acquire(ctx context.Context) error {
 	}
 	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey})
 	if err != nil {
-		return err
+		return inOwnWords(err, d.LockMsg)
 	}
 	f.lease = lease
 	f.tree.leases = append(f.tree.leases, lease)
 	f.scope.taken = append(f.scope.taken, taken{lease: lease, stopWatch: f.tree.watch(lease)})
 	f.x.locked(lease)
 	return nil
+}
+
+// inOwnWords gives lock_busy the text that the API's author chose.
+func inOwnWords(err error, msg string) error {
+	if msg == "" || fault.Of(err) != fault.LockBusy {
+		return err
+	}
+	return &fault.Error{K: fault.LockBusy, Msg: msg, Fields: fault.Details(err), Cause: err}
 }
 
 // lockKey is the identity of the lock that a call of d with these parameters takes.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"apiengine/cache"
 	"apiengine/engine"
 	"apiengine/jsbridge"
 	"apiengine/lockwrap"
@@ -161,12 +160,6 @@ func (a *App) LoadFolder(ctx context.Context, tenant string, fsys fs.FS) error {
 	f := &folder{app: a, fsys: fsys, tenant: tenant, by: "folder"}
 	return f.load(ctx)
 }
-
-// caches gives the engine its cache port.
-type caches struct{ cache.Backend }
-
-func (c caches) For(tenant string) jsbridge.Cache  { return c.Backend.For(tenant) }
-func (c caches) Stage(tenant string) engine.Staged { return cache.NewStaged(c.Backend.For(tenant)) }
 
 func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // Exit codes of every command.
@@ -53,6 +54,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, io streams) int {
+	goredis.SetLogger(redisLog{}) // its own words would break the log's form
 	var c commands
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("apiengine"), kong.UsageOnError(), kong.Writers(io.out, io.err),
@@ -91,3 +93,9 @@ func exitCode(err error, w io.Writer) int {
 
 // errReported is a failure that the command has already shown.
 var errReported = errors.New("reported")
+
+// redisLog drops what go-redis says by itself: each failure comes back as an error too.
+type redisLog struct{}
+
+// Printf implements go-redis's logger.
+func (redisLog) Printf(context.Context, string, ...any) {}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"apiengine/apis"
-	"apiengine/cache"
 	"apiengine/engine"
 	"apiengine/lockwrap"
 	"apiengine/lockwrap/embedded"
@@ -32,7 +31,7 @@ func (a *App) lockBackend(ctx context.Context) (lockwrap.Backend, error) {
 	if a.Settings.usesRedisLock() {
 		b, err := lockredis.New(lockredis.Config{URL: a.Settings.RedisURL})
 		if err != nil {
-			return nil, &SettingError{"redis-url", "cannot be used for locks"}
+			return nil, &SettingError{"redis-url", err.Error()}
 		}
 		return b, nil
 	}
@@ -53,23 +52,6 @@ func (m mark) Save(ctx context.Context, v int64) error { return m.save(ctx, v) }
 
 // mark keeps the embedded lock's token mark in the platform's database.
 func (a *App) mark() embedded.Mark { return mark{a.Store.LoadMark, a.Store.SaveMark} }
-
-func (a *App) openCache() (engine.Caches, error) {
-	if a.Settings.RedisURL == "" {
-		b, err := cache.NewEmbedded(cache.EmbeddedConfig{})
-		return caches{b}, err
-	}
-	opt, err := lockredis.ParseURL(a.Settings.RedisURL)
-	if err != nil {
-		return nil, &SettingError{"redis-url", "cannot be used for the cache"}
-	}
-	b, err := cache.NewRedis(cache.RedisConfig{Options: opt, Prefix: a.Settings.Prefix})
-	if err != nil {
-		return nil, err
-	}
-	a.onClose(func(context.Context) error { return b.Close() })
-	return caches{b}, nil
-}
 
 func newCatalog() *engine.Catalog {
 	return apis.NewCatalog(compile)
