@@ -22,19 +22,22 @@ import (
 // answers. They run as processes of their own (the test binary run again).
 
 func runPeer(kind string) {
-	r := chi.NewRouter()
-	switch kind {
-	case "hello":
-		r.Post("/apiengine/hello", func(w http.ResponseWriter, req *http.Request) {
-			io.Copy(io.Discard, req.Body)
-			w.Header().Set("Content-Type", "application/json")
-			json.NewEncoder(w).Encode(map[string]any{"Code": 1, "Data": map[string]any{"Hello": "world"}})
-		})
-	case "locked":
+	r := helloPeer()
+	if kind == "locked" {
 		p := newLockedPeer(os.Getenv("APIENGINE_TEST_REDIS"))
 		r.Post("/apiengine/locked", p.serve)
 	}
 	log.Fatal(http.ListenAndServe(os.Getenv("APIENGINE_TEST_ADDR"), r))
+}
+
+func helloPeer() *chi.Mux {
+	r := chi.NewRouter()
+	r.Post("/apiengine/hello", func(w http.ResponseWriter, req *http.Request) {
+		io.Copy(io.Discard, req.Body)
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"Code": 1, "Data": map[string]any{"Hello": "world"}})
+	})
+	return r
 }
 
 // lockedPeer acquires a lock with a token, reads a cached value and releases: three round
