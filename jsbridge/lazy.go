@@ -106,7 +106,7 @@ func (m *machine) newLazyTraps() goja.ProxyTrapConfig {
 			m.fill(t)
 			return goja.PropertyDescriptor{}
 		},
-		DefineProperty: m.lazyDefine,
+		DefineProperty:    m.lazyDefine,
 		DefinePropertySym: m.lazyDefineSym,
 		Has: func(t *goja.Object, key string) bool {
 			m.fill(t)

@@ -211,6 +211,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 		`[1].map(function(){ for(;;){} })`,
 		`throw {get message(){ for(;;){} }}`,
 		`for(;;) V8.Cache.Get('k')`,
+		`var a = [1]; for (var i = 0; i < 60; i++) a = [a, a]; for (;;) try { JSON.stringify(a) } catch (e) {}`,
 		`for(;;) { try { V8.Cache.Get('k') } catch (e) {} }`,
 	} {
 		e := short()
