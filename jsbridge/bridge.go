@@ -21,7 +21,6 @@ type Config struct {
 	MaxRuns      int           // runs of one runtime before it is thrown away; default 10000
 	IdleTime     time.Duration // an unused runtime is dropped after; default 5m
 	StuckGrace   time.Duration // how long an interrupted run may go on before it is abandoned; default 1s
-	RegexLimit   time.Duration // time in one regular expression call; default 1s
 }
 
 // Bridge runs Programs. It keeps runtimes, those of one tenant apart from those of any
@@ -48,10 +47,8 @@ func New(cfg Config) (*Bridge, error) {
 	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, 10000)
 	cfg.IdleTime = cmp.Or(cfg.IdleTime, 5*time.Minute)
 	cfg.StuckGrace = cmp.Or(cfg.StuckGrace, time.Second)
-	cfg.RegexLimit = cmp.Or(cfg.RegexLimit, time.Second)
 	for name, v := range map[string]int64{"MaxIdle": int64(cfg.MaxIdle), "MaxIdleTotal": int64(cfg.MaxIdleTotal),
-		"MaxRuns": int64(cfg.MaxRuns), "IdleTime": int64(cfg.IdleTime), "StuckGrace": int64(cfg.StuckGrace),
-		"RegexLimit": int64(cfg.RegexLimit)} {
+		"MaxRuns": int64(cfg.MaxRuns), "IdleTime": int64(cfg.IdleTime), "StuckGrace": int64(cfg.StuckGrace)} {
 		if v < 0 {
 			return nil, errors.New("jsbridge: Config." + name + " is negative")
 		}
@@ -60,7 +57,7 @@ func New(cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	limitRegex(cfg.RegexLimit)
+	limitRegex()
 	return &Bridge{cfg: cfg, funcs: allFuncs(), prelude: prelude}, nil
 }
 

@@ -205,29 +205,30 @@ func (m *machine) capGenerators() error {
 
 // ---- regular expressions
 
-var regexOnce sync.Once
+// regexLimit is the longest that one match may take.
+const regexLimit = time.Second
 
 // limitRegex sets the time after which a backtracking match gives up. The library has one
-// value for the process, read when a pattern is compiled.
-func limitRegex(d time.Duration) {
-	regexOnce.Do(func() { regexp2.DefaultMatchTimeout = d })
-}
+// value for the whole process and reads it when a pattern is compiled, so it is the same
+// for every Bridge and is set before any source is compiled.
+var limitRegex = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = regexLimit })
 
 // installRegExpLimit ends the run when one regular expression call took as long as the
 // match limit: goja turns a match that gave up into "no match", which must not go on.
+// With exec replaced, goja calls it for every match that its other methods make.
 func (m *machine) installRegExpLimit() {
-	limit := m.b.cfg.RegexLimit * 9 / 10 // the library's clock ticks coarsely
 	regex := m.prototype("RegExp")
 	str := m.prototype("String")
 	for _, name := range []string{"exec", "test"} {
-		m.timed(regex, name, limit)
+		m.timed(regex, name)
 	}
 	for _, name := range []string{"match", "matchAll", "replace", "replaceAll", "search", "split"} {
-		m.timed(str, name, limit)
+		m.timed(str, name)
 	}
 }
 
-func (m *machine) timed(obj *goja.Object, name string, limit time.Duration) {
+func (m *machine) timed(obj *goja.Object, name string) {
+	const limit = regexLimit * 9 / 10 // the library's clock ticks coarsely
 	f := callable(obj.Get(name))
 	hide(obj, name, m.native(name, func(call goja.FunctionCall) goja.Value {
 		var inCallback time.Duration
@@ -242,7 +243,7 @@ func (m *machine) timed(obj *goja.Object, name string, limit time.Duration) {
 		v := mustCall(f, call.This, call.Arguments...)
 		if time.Since(start)-inCallback >= limit {
 			m.check()
-			m.cur.end(&LimitError{K: fault.LimitRegex, Limit: fmt.Sprintf("%v in one regular expression", m.b.cfg.RegexLimit)})
+			m.cur.end(&LimitError{K: fault.LimitRegex, Limit: fmt.Sprintf("%v in one regular expression", regexLimit)})
 		}
 		return v
 	}))

@@ -37,6 +37,7 @@ func (p *Program) Name() string { return p.name }
 // not parse, or it is larger than 1 MiB, has brackets nested more than 256 deep or more
 // than 2000 operators in one expression.
 func Compile(src Source) (*Program, error) {
+	limitRegex()
 	src.FirstLine = max(src.FirstLine, 1)
 	src.Language = cmp.Or(src.Language, "js")
 	if src.Language != "js" && src.Language != "ts" {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
@@ -37,6 +36,8 @@ type jsonScan struct {
 	// without it they are rounded as JSON.parse rounds them.
 	exact bool
 	keep  bool // false: only check
+	// root is filled instead of making a new object for the outermost value.
+	root *goja.Object
 }
 
 // parseJSON turns text into plain objects and arrays of rt. A later duplicate of a key
@@ -170,7 +171,7 @@ func (p *jsonScan) array() (goja.Value, error) {
 
 func (p *jsonScan) object() (goja.Value, error) {
 	var obj *goja.Object
-	if p.keep {
+	if obj, p.root = p.root, nil; obj == nil && p.keep {
 		obj = p.rt.NewObject()
 	}
 	for more := !p.empty('}'); more; {
@@ -230,97 +231,6 @@ func inheritedName(key string) bool {
 	return strings.HasPrefix(key, "__")
 }
 
-func (p *jsonScan) stringValue() (goja.Value, error) {
-	s, units, err := p.str()
-	if err != nil || !p.keep {
-		return nil, err
-	}
-	if units != nil {
-		return goja.StringFromUTF16(units), nil
-	}
-	return p.rt.ToValue(s), nil
-}
-
-// str reads a string. units is set instead of s when it holds a lone surrogate.
-func (p *jsonScan) str() (s string, units []uint16, err error) {
-	start := p.pos + 1
-	for i := start; i < len(p.s); i++ {
-		switch c := p.s[i]; {
-		case c == '"':
-			p.pos = i + 1
-			return p.s[start:i], nil, nil
-		case c == '\\':
-			return p.escaped(start, i)
-		case c < ' ':
-			p.pos = i
-			return "", nil, p.unexpected()
-		}
-	}
-	p.pos = len(p.s)
-	return "", nil, p.unexpected()
-}
-
-// escaped reads the rest of a string that has its first backslash at i.
-func (p *jsonScan) escaped(start, i int) (string, []uint16, error) {
-	units := utf16.Encode([]rune(p.s[start:i]))
-	for p.pos = i; p.pos < len(p.s); {
-		switch c := p.s[p.pos]; {
-		case c == '"':
-			p.pos++
-			return utf16String(units)
-		case c == '\\':
-			u, err := p.escape()
-			if err != nil {
-				return "", nil, err
-			}
-			units = append(units, u)
-		case c < ' ':
-			return "", nil, p.unexpected()
-		default:
-			r, n := utf8.DecodeRuneInString(p.s[p.pos:])
-			units = utf16.AppendRune(units, r)
-			p.pos += n
-		}
-	}
-	return "", nil, p.unexpected()
-}
-
-// utf16String returns the units as UTF-8 when that loses nothing.
-func utf16String(units []uint16) (string, []uint16, error) {
-	runes := utf16.Decode(units)
-	s := string(runes)
-	if strings.ContainsRune(s, utf8.RuneError) {
-		return s, units, nil
-	}
-	return s, nil, nil
-}
-
-func (p *jsonScan) escape() (uint16, error) {
-	p.pos++
-	if p.pos >= len(p.s) {
-		return 0, p.unexpected()
-	}
-	c := p.s[p.pos]
-	if c == 'u' {
-		if p.pos+5 > len(p.s) {
-			p.pos = len(p.s)
-			return 0, p.unexpected()
-		}
-		n, err := strconv.ParseUint(p.s[p.pos+1:p.pos+5], 16, 16)
-		if err != nil {
-			return 0, &jsonSyntaxError{Offset: p.pos, Msg: "Bad Unicode escape"}
-		}
-		p.pos += 5
-		return uint16(n), nil
-	}
-	i := strings.IndexByte(`"\/bfnrt`, c)
-	if i < 0 {
-		return 0, &jsonSyntaxError{Offset: p.pos, Msg: "Bad escaped character"}
-	}
-	p.pos++
-	return uint16("\"\\/\b\f\n\r\t"[i]), nil
-}
-
 func (p *jsonScan) number() (goja.Value, error) {
 	start := p.pos
 	if p.s[p.pos] == '-' {
@@ -377,39 +287,4 @@ func (p *jsonScan) numberValue(text string, integer bool) goja.Value {
 		return goja.NaN()
 	}
 	return p.rt.ToValue(f)
-}
-
-// topCode returns the number under the last "Code" key of an object's text, nil when it
-// has none or when that is no number. The text must be valid.
-func topCode(text string) *float64 {
-	p := &jsonScan{s: text}
-	if p.space(); p.pos >= len(text) || text[p.pos] != '{' {
-		return nil
-	}
-	p.pos++
-	var code *float64
-	for more := !p.empty('}'); more; {
-		p.space()
-		key, _, err := p.str()
-		if err != nil {
-			return nil
-		}
-		p.space()
-		p.pos++ // the colon
-		p.space()
-		start := p.pos
-		if _, err := p.value(); err != nil {
-			return nil
-		}
-		if key == "Code" {
-			code = nil
-			if f, err := strconv.ParseFloat(text[start:p.pos], 64); err == nil {
-				code = &f
-			}
-		}
-		if more, err = p.next('}'); err != nil {
-			return nil
-		}
-	}
-	return code
 }

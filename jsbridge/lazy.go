@@ -1,6 +1,7 @@
 package jsbridge
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -68,18 +69,23 @@ func (m *machine) fill(target *goja.Object) {
 	delete(m.cur.lazies, l.target)
 	delete(m.cur.lazies, l.proxy)
 	l.traps = goja.ProxyTrapConfig{}
-	v, err := parseJSON(m.rt, l.text, l.exact)
-	if err != nil { // it was checked when it was made
-		panic(m.rt.NewTypeError(err.Error()))
-	}
-	src := v.(*goja.Object)
-	for _, key := range src.GetOwnPropertyNames() {
-		if key == "length" && src.ClassName() == "Array" {
-			continue
-		}
-		_ = putOwn(target, key, src.Get(key))
+	p := &jsonScan{s: l.text, rt: m.rt, exact: l.exact, keep: true}
+	isArray := target.ClassName() == "Array"
+	if !isArray {
+		p.root = target
 	}
 	l.text = ""
+	v, err := p.document()
+	if err != nil { // it was checked when it was made
+		panic(m.rt.NewTypeError("%s", err.Error()))
+	}
+	if isArray {
+		src := v.(*goja.Object)
+		for i := range src.Get("length").ToInteger() {
+			key := strconv.FormatInt(i, 10)
+			_ = target.Set(key, src.Get(key))
+		}
+	}
 }
 
 // newLazyTraps makes the traps that every lazy value of m starts with. Each fills the
@@ -100,14 +106,8 @@ func (m *machine) newLazyTraps() goja.ProxyTrapConfig {
 			m.fill(t)
 			return goja.PropertyDescriptor{}
 		},
-		DefineProperty: m.lazyDefine,
-		DefinePropertySym: func(t *goja.Object, key *goja.Symbol, d goja.PropertyDescriptor) bool {
-			m.fill(t)
-			if d.Getter != nil || d.Setter != nil {
-				return t.DefineAccessorPropertySymbol(key, d.Getter, d.Setter, d.Configurable, d.Enumerable) == nil
-			}
-			return t.DefineDataPropertySymbol(key, d.Value, d.Writable, d.Configurable, d.Enumerable) == nil
-		},
+		DefineProperty:    m.lazyDefine,
+		DefinePropertySym: m.lazyDefineSym,
 		Has: func(t *goja.Object, key string) bool {
 			m.fill(t)
 			return t.Get(key) != nil
@@ -179,6 +179,14 @@ func (m *machine) lazyDefine(t *goja.Object, key string, d goja.PropertyDescript
 		return t.DefineAccessorProperty(key, d.Getter, d.Setter, d.Configurable, d.Enumerable) == nil
 	}
 	return t.DefineDataProperty(key, d.Value, d.Writable, d.Configurable, d.Enumerable) == nil
+}
+
+func (m *machine) lazyDefineSym(t *goja.Object, key *goja.Symbol, d goja.PropertyDescriptor) bool {
+	m.fill(t)
+	if d.Getter != nil || d.Setter != nil {
+		return t.DefineAccessorPropertySymbol(key, d.Getter, d.Setter, d.Configurable, d.Enumerable) == nil
+	}
+	return t.DefineDataPropertySymbol(key, d.Value, d.Writable, d.Configurable, d.Enumerable) == nil
 }
 
 // lazySet assigns to the target, or to the object that inherits from the lazy value.

@@ -79,7 +79,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// TestKeptObjectsAreDead: objects of one run that another could somehow hold reach only
+// TestServicesFollowTheRun: objects of one run that another could somehow hold reach only
 // what the running run was given.
 func TestServicesFollowTheRun(t *testing.T) {
 	b := oneMachine(t)

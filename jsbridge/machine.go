@@ -37,6 +37,7 @@ type machine struct {
 	preventExtensions goja.Callable
 	hasOwn            goja.Callable
 	freeze            goja.Callable
+	start             goja.Callable
 	finish            goja.Callable
 	tryCall           goja.Callable
 	tryBody           func()
@@ -59,6 +60,7 @@ func (m *machine) setUp() error {
 	m.freeze = callable(object.Get("freeze"))
 	m.hasOwn = callable(object.Get("hasOwn"))
 	m.lazyTraps = m.newLazyTraps()
+	m.start = callable(m.native("start", m.startRun))
 	m.finish = callable(m.native("finish", m.finishRun))
 	m.tryCall = callable(m.native("try", func(goja.FunctionCall) goja.Value {
 		m.tryBody()

@@ -124,16 +124,20 @@ func (r *run) execute() {
 // evaluate makes the script's function anew, so that nothing hangs on it from an earlier
 // run, calls it and lets its promise jobs run.
 func (r *run) evaluate() (goja.Value, error) {
-	m := r.m
-	fn, err := m.rt.RunProgram(r.p.prog)
-	if err != nil {
-		return nil, err
-	}
-	v, err := callable(fn)(goja.Undefined(), m.rt.CreateObject(m.v8Proto))
+	v, err := r.m.start(goja.Undefined())
 	if err != nil {
 		return nil, err
 	}
 	return r.settle(v)
+}
+
+// startRun is evaluate's part inside the runtime: one entry into it for both steps.
+func (m *machine) startRun(goja.FunctionCall) goja.Value {
+	fn, err := m.rt.RunProgram(m.cur.p.prog)
+	if err != nil {
+		panic(err)
+	}
+	return mustCall(callable(fn), goja.Undefined(), m.rt.CreateObject(m.v8Proto))
 }
 
 // settle returns what a promise was resolved to.

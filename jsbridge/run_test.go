@@ -119,7 +119,7 @@ func TestOutcome(t *testing.T) {
 
 // TestRunFailures: every way to end badly has its Kind.
 func TestRunFailures(t *testing.T) {
-	b := newBridge(t, Config{RegexLimit: 200 * time.Millisecond})
+	b := newBridge(t, Config{})
 	for _, c := range []struct {
 		name, code string
 		kind       fault.Kind
@@ -147,6 +147,7 @@ func TestRunFailures(t *testing.T) {
 		{"host calls", `for (;;) NewGuid()`, fault.LimitOutput, "host calls"},
 		{"regex", `return /^(a+)+(?=b)$/.test('a'.repeat(40))`, fault.LimitRegex, "regular"},
 		{"regex in replace", `return 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.replace(/^(a+)+(?=b)$/, 'x')`, fault.LimitRegex, "regular"},
+		{"regex by symbol", `return /^(a+)+(?=b)$/[Symbol.replace]('a'.repeat(40), 'x')`, fault.LimitRegex, "regular"},
 		{"timers", `setTimeout(function(){}, 1)`, fault.ScriptError, "task"},
 		{"no service", `V8.Cache.Get('k')`, fault.Forbidden, "not available"},
 	} {
@@ -210,6 +211,7 @@ func TestDeadlineAndCancel(t *testing.T) {
 		`[1].map(function(){ for(;;){} })`,
 		`throw {get message(){ for(;;){} }}`,
 		`for(;;) V8.Cache.Get('k')`,
+		`var a = [1]; for (var i = 0; i < 60; i++) a = [a, a]; for (;;) try { JSON.stringify(a) } catch (e) {}`,
 		`for(;;) { try { V8.Cache.Get('k') } catch (e) {} }`,
 	} {
 		e := short()
