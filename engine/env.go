@@ -10,7 +10,7 @@ import (
 )
 
 // env is everything that the frame's script may see and use.
-func (f *frame) env(ctx context.Context) *jsbridge.Env {
+func (f *frame) env() *jsbridge.Env {
 	cfg, c := &f.tree.e.cfg, &f.call
 	root := &f.tree.call
 	env := &jsbridge.Env{

@@ -23,8 +23,7 @@ func (f *frame) run(ctx context.Context) (report jsbridge.Report, err error) {
 	if err := f.acquire(ctx); err != nil { // local queue, then the backend
 		return report, err
 	}
-	ctx, stop := f.bound(ctx)
-	defer stop()
+	f.bound()
 	if err := f.checkBefore(ctx); err != nil {
 		return report, err
 	}
@@ -105,7 +104,11 @@ func (f *frame) checkBefore(ctx context.Context) error {
 
 // script runs the API's program with everything that this call may use.
 func (f *frame) script(ctx context.Context) (jsbridge.Report, error) {
-	return f.tree.e.cfg.Bridge.Run(ctx, f.api.Program, f.env(ctx))
+	report, err := f.tree.e.cfg.Bridge.Run(ctx, f.api.Program, f.env())
+	if err != nil && fault.Of(err) == fault.Timeout {
+		err = fault.Wrap(fault.Timeout, err, "the run of %s reached its deadline (Timeout %d s)", f.api.Definition.ApiEngineKey, f.api.Definition.Timeout)
+	}
+	return report, err
 }
 
 // checkAfter asks the backend about every lock of the tree before anything is committed.

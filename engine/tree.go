@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"apiengine/fault"
 	"apiengine/jsbridge"
 	"apiengine/lockwrap"
 )
@@ -82,19 +81,16 @@ func (f *frame) accept(out jsbridge.Outcome) error {
 	return f.call.Accept(f.res)
 }
 
-// bound derives the run's context: it ends at the run's deadline, or when the lease is
-// lost, each with its own cause.
-func (f *frame) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// bound sets the run's deadline: before the lease's end, and no later than the caller's.
+func (f *frame) bound() {
 	var sent time.Time
 	if f.lease != nil {
 		sent = f.lease.Sent()
 	}
 	f.deadline = f.api.Plan.RunDeadline(sent, time.Now())
 	if p := f.parent; p != nil && p.deadline.Before(f.deadline) {
-		f.deadline = p.deadline // a child has no more than its caller's rest
+		f.deadline = p.deadline
 	}
-	over := fault.New(fault.Timeout, "the run of %s reached its deadline (Timeout %d s)", f.api.Definition.ApiEngineKey, f.api.Definition.Timeout)
-	return context.WithDeadlineCause(ctx, f.deadline, over)
 }
 
 // watch ends the whole tree when a lease of it is lost, until the returned function is called.

@@ -51,6 +51,9 @@ func (e *ScriptError) Error() string {
 	return fmt.Sprintf("%s (%s:%d:%d)", e.Msg, e.File, e.Line, e.Column)
 }
 
+// ScriptStack is Stack, for whoever shows it to an administrator.
+func (e *ScriptError) ScriptStack() string { return e.Stack }
+
 // Unwrap gives Cause to errors.Is and errors.As.
 func (e *ScriptError) Unwrap() error { return e.Cause }
 
