@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"apiengine/cache"
 	"apiengine/engine"
 	"apiengine/jsbridge"
@@ -19,6 +17,9 @@ type caches struct {
 
 func (c caches) For(tenant string) jsbridge.Cache  { return c.of(tenant) }
 func (c caches) Stage(tenant string) engine.Staged { return cache.NewStaged(c.of(tenant)) }
+
+// cacheBatchFrom is how many cache commands must be under way before they share writes.
+const cacheBatchFrom = 8
 
 // openCache starts the cache where the settings put it: in Redis, else in this process.
 func (a *App) openCache() (engine.Caches, error) {
@@ -38,7 +39,11 @@ func (a *App) openCache() (engine.Caches, error) {
 	opt.MaxRetries = -1              // a repeated INCR whose answer was lost would count twice
 	opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout = time.Second, time.Second, time.Second
 	opt.PoolSize = max(opt.PoolSize, 64) // a run waits in its cache call with a connection of its own
-	client := goredis.NewUniversalClient(opt)
+	opt.Protocol = 2                     // nothing is pushed to this client
+	client, err := lockredis.NewClient(opt, cacheBatchFrom)
+	if err != nil {
+		return nil, err
+	}
 	a.onClose(func(context.Context) error { return client.Close() })
 	b, err := cache.NewRedis(cache.RedisConfig{Client: client, Prefix: a.Settings.Prefix})
 	if err != nil {

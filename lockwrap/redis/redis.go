@@ -47,8 +47,15 @@ func New(cfg Config) (*Backend, error) {
 		return nil, err
 	}
 	forLocks(o, cfg)
-	return &Backend{client: goredis.NewUniversalClient(o)}, nil
+	client, err := NewClient(o, batchFrom)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{client: client}, nil
 }
+
+// batchFrom is how many commands must be under way before they share writes.
+const batchFrom = 8
 
 // forLocks sets what a lock's client must not leave to defaults (lock-protocol.md section 6):
 // retries belong to lockwrap, which knows what may be repeated; deadlines of contexts count;
@@ -60,7 +67,8 @@ func forLocks(o *goredis.UniversalOptions, cfg Config) {
 	o.PoolTimeout = cfg.Timeout
 	o.DialerRetries = 1
 	o.PoolSize = cfg.PoolSize
-	o.PipelinePoolSize = -1 // none
+	o.PipelinePoolSize = -1 // none; see NewClient
+	o.Protocol = 2          // nothing is pushed to this client, so no reply is searched for pushes
 	o.MinIdleConns = min(2, cfg.PoolSize)
 	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
