@@ -75,7 +75,7 @@ func (f *frame) acquire(ctx context.Context) error {
 	}
 	f.lease = lease
 	f.tree.leases = append(f.tree.leases, lease)
-	f.scope.taken = append(f.scope.taken, taken{lease: lease, stopWatch: f.tree.watch(lease)})
+	f.scope.taken = append(f.scope.taken, taken{lease: lease, unwatch: lease.AfterLost(func() { f.tree.cancel(lease.Err()) })})
 	f.x.locked(lease)
 	return nil
 }

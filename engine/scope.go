@@ -24,8 +24,8 @@ type scope struct {
 }
 
 type taken struct {
-	lease     *lockwrap.Lease
-	stopWatch func()
+	lease   *lockwrap.Lease
+	unwatch func() bool // the loss of the lease no longer ends the tree
 }
 
 // txn is one open transaction of a scope.
@@ -255,7 +255,7 @@ func (f *frame) release(ctx context.Context, err error) error {
 	for len(s.taken) > 0 {
 		last := s.taken[len(s.taken)-1]
 		s.taken = s.taken[:len(s.taken)-1]
-		last.stopWatch()
+		last.unwatch()
 		lost := last.lease.Release(ctx)
 		f.x.released(last.lease)
 		f.tree.leases = slices.DeleteFunc(f.tree.leases, func(l *lockwrap.Lease) bool { return l == last.lease })

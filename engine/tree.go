@@ -92,17 +92,3 @@ func (f *frame) bound() {
 		f.deadline = p.deadline
 	}
 }
-
-// watch ends the whole tree when a lease of it is lost, until the returned function is called.
-func (t *tree) watch(l *lockwrap.Lease) (stop func()) {
-	quit, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		select {
-		case <-l.Lost():
-			t.cancel(l.Err())
-		case <-quit:
-		}
-	}()
-	return func() { close(quit); <-gone }
-}

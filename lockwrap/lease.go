@@ -93,6 +93,11 @@ func (l *Lease) Held() bool {
 // and not as a loss. It stays open when the lease is released in time.
 func (l *Lease) Lost() <-chan struct{} { return l.life.Done() }
 
+// AfterLost arranges for f to be called in a goroutine of its own when the lease is lost, or
+// at once if it has been. The returned function takes that back; it returns false when f
+// has been called or was taken back already.
+func (l *Lease) AfterLost(f func()) (stop func() bool) { return context.AfterFunc(l.life, f) }
+
 // Err is a *LostError once the lease is lost, else nil.
 func (l *Lease) Err() error { return context.Cause(l.life) }
 
