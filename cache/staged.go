@@ -1,0 +1,221 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"apiengine/fault"
+)
+
+// maxStaged is how many bytes of keys and values one run may stage.
+const maxStaged = 64 << 20
+
+// Staged is a Cache whose plain writes (Set, Remove, Expire, HashSet, HashDelete) wait for
+// Flush; reads see them meanwhile, without their ttl: that starts at the flush. What they
+// answer, and whether a hash operation meets a hash, is found out when they are staged.
+//
+// SetIfNotExists, Increment, CompareAndSet, GetAndRemove and HashIncrement act on the base
+// at once. So that a script sees its own order, what is staged for their key is applied
+// just before, and can then neither be dropped nor rolled back, no more than the operation
+// itself.
+//
+// It belongs to one run. Its methods may be called from several goroutines.
+type Staged struct {
+	base *View
+
+	mu      sync.Mutex
+	ops     []staged
+	shadows map[key]*shadow
+	bytes   int
+}
+
+// staged is an op in the order of the run. Applied ones stay, so that marks stay valid.
+type staged struct {
+	op
+	applied bool
+}
+
+var _ Cache = (*Staged)(nil)
+
+// NewStaged returns an empty overlay over base.
+func NewStaged(base *View) *Staged {
+	return &Staged{base: base, shadows: map[key]*shadow{}}
+}
+
+// Empty reports whether nothing waits for Flush.
+func (s *Staged) Empty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.shadows) == 0
+}
+
+// Flush applies what waits, in order, in as few round trips as the base can. After an
+// error all of it still waits: calling again does no harm, and Invalidate is the way out.
+func (s *Staged) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.base.driver.apply(ctx, s.pending()); err != nil {
+		return err
+	}
+	s.clear()
+	return nil
+}
+
+// Invalidate removes every key that Flush would have changed. It is for a run that must
+// not write any more (its lock is lost) or whose Flush failed after the commit: a cache may
+// be emptied, never left stale. After an error all still waits.
+func (s *Staged) Invalidate(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var removals []op
+	for k := range s.shadows {
+		removals = append(removals, op{kind: opRemove, key: k})
+	}
+	if err := s.base.driver.apply(ctx, removals); err != nil {
+		return err
+	}
+	s.clear()
+	return nil
+}
+
+// Drop forgets what waits. Marks are no longer valid.
+func (s *Staged) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+}
+
+// Mark returns the present point, for RollbackTo. It is valid until Flush or Drop.
+func (s *Staged) Mark() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ops)
+}
+
+// RollbackTo forgets what was staged after mark and still waits.
+func (s *Staged) RollbackTo(mark int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mark >= 0 && mark < len(s.ops) {
+		s.rebuild(s.ops[:mark])
+	}
+}
+
+func (s *Staged) clear() { s.rebuild(nil) }
+
+// rebuild makes ops all that was staged.
+func (s *Staged) rebuild(ops []staged) {
+	clear(s.ops[len(ops):]) // lets go of the values
+	s.ops, s.bytes = ops, 0
+	clear(s.shadows)
+	for _, o := range ops {
+		if !o.applied {
+			s.fold(o.op)
+		}
+	}
+}
+
+func (s *Staged) fold(o op) {
+	sh := s.shadows[o.key]
+	if sh == nil {
+		sh = &shadow{}
+		s.shadows[o.key] = sh
+	}
+	sh.fold(o)
+	s.bytes += o.size()
+}
+
+func (o op) size() int { return overhead + len(o.key.name) + len(o.field) + len(o.value) }
+
+// add stages o.
+func (s *Staged) add(o op) error {
+	if s.bytes+o.size() > maxStaged {
+		return fault.New(fault.LimitMemory, "V8.Cache: more than %d MiB of writes wait for the commit", maxStaged>>20)
+	}
+	s.ops = append(s.ops, staged{op: o})
+	s.fold(o)
+	return nil
+}
+
+func (s *Staged) pending() []op {
+	var list []op
+	for _, o := range s.ops {
+		if !o.applied {
+			list = append(list, o.op)
+		}
+	}
+	return list
+}
+
+// settle applies what waits for k, so that an operation that acts at once comes after it.
+func (s *Staged) settle(ctx context.Context, k key) error {
+	if s.shadows[k] == nil {
+		return nil
+	}
+	var list []op
+	for _, o := range s.ops {
+		if o.key == k && !o.applied {
+			list = append(list, o.op)
+		}
+	}
+	if err := s.base.driver.apply(ctx, list); err != nil {
+		return err
+	}
+	for i := range s.ops {
+		if s.ops[i].key == k && !s.ops[i].applied {
+			s.bytes -= s.ops[i].size()
+			s.ops[i] = staged{op: op{key: k}, applied: true} // without the value
+		}
+	}
+	delete(s.shadows, k)
+	return nil
+}
+
+// SetIfNotExists implements Cache.
+func (s *Staged) SetIfNotExists(ctx context.Context, key, value string, ttl time.Duration) (bool, error) {
+	k, ttl, err := s.base.timed(key, value, ttl)
+	return atOnce(ctx, s, k, err, func() (bool, error) { return s.base.driver.setIfNotExists(ctx, k, value, ttl) })
+}
+
+// Increment implements Cache.
+func (s *Staged) Increment(ctx context.Context, key string, by int64, ttl time.Duration) (int64, error) {
+	k, ttl, err := s.base.timed(key, "", ttl)
+	return atOnce(ctx, s, k, err, func() (int64, error) { return s.base.driver.increment(ctx, k, by, ttl) })
+}
+
+// CompareAndSet implements Cache.
+func (s *Staged) CompareAndSet(ctx context.Context, key, old, value string, ttl time.Duration) (bool, error) {
+	k, ttl, err := s.base.timed(key, value, ttl)
+	return atOnce(ctx, s, k, err, func() (bool, error) { return s.base.driver.compareAndSet(ctx, k, old, value, ttl) })
+}
+
+// HashIncrement implements Cache.
+func (s *Staged) HashIncrement(ctx context.Context, key, field string, by int64) (int64, error) {
+	k, err := s.base.hashed(key, field, "")
+	return atOnce(ctx, s, k, err, func() (int64, error) { return s.base.driver.hashIncrement(ctx, k, field, by) })
+}
+
+// GetAndRemove implements Cache.
+func (s *Staged) GetAndRemove(ctx context.Context, key string) (value string, found bool, err error) {
+	k, err := s.base.key(key)
+	value, err = atOnce(ctx, s, k, err, func() (v string, err error) {
+		v, found, err = s.base.driver.getAndRemove(ctx, k)
+		return v, err
+	})
+	return value, found, err
+}
+
+// atOnce runs act on the base after what waits for k. err is what the check of the
+// arguments said.
+func atOnce[T any](ctx context.Context, s *Staged, k key, err error, act func() (T, error)) (zero T, _ error) {
+	if err != nil {
+		return zero, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.settle(ctx, k); err != nil {
+		return zero, err
+	}
+	return act()
+}

@@ -1,0 +1,287 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"apiengine/cache"
+	"apiengine/fault"
+)
+
+func TestStagedWritesWait(t *testing.T) {
+	for name, base := range map[string]*cache.View{"embedded": embeddedView(t), "redis": redisView(t)} {
+		t.Run(name, func(t *testing.T) {
+			ctx, s := t.Context(), cache.NewStaged(base)
+			check(t, []step{
+				{"before", ask(base.Set(ctx, "old", "1", 0)) + ask(base.HashSet(ctx, "h", "a", "1")) + ask(base.HashSet(ctx, "h", "b", "1")), ""},
+				{"Set", ask(s.Set(ctx, "new", "2", 0)), ""},
+				{"Remove", ask(s.Remove(ctx, "old")), "true"},
+				{"Remove again", ask(s.Remove(ctx, "old")), "false"},
+				{"HashSet", ask(s.HashSet(ctx, "h", "a", "2")), ""},
+				{"HashDelete", ask(s.HashDelete(ctx, "h", "b")), "true"},
+				{"HashDelete again", ask(s.HashDelete(ctx, "h", "b")), "false"},
+				{"HashSet of a new one", ask(s.HashSet(ctx, "h2", "a", "1")), ""},
+				{"Expire of what is removed", ask(s.Expire(ctx, "old", time.Hour)), "false"},
+
+				{"the run sees its writes", ask(s.Get(ctx, "new")) + ask(s.Get(ctx, "old")) + ask(s.HashGetAll(ctx, "h")), "2 true falsemap[a:2]"},
+				{"others see none", ask(base.Get(ctx, "new")) + ask(base.Get(ctx, "old")) + ask(base.HashGetAll(ctx, "h")), " false1 truemap[a:1 b:1]"},
+				{"nor the new hash", ask(base.Exists(ctx, "h2")), "false"},
+				{"something waits", fmt.Sprint(s.Empty()), "false"},
+				{"flush", ask(s.Flush(ctx)), ""},
+				{"nothing waits", fmt.Sprint(s.Empty()), "true"},
+				{"others see them", ask(base.Get(ctx, "new")) + ask(base.Get(ctx, "old")) + ask(base.HashGetAll(ctx, "h")), "2 true falsemap[a:2]"},
+
+				{"stage again", ask(s.Set(ctx, "new", "3", 0)) + ask(s.HashDelete(ctx, "h", "a")), "true"},
+				{"drop", fmt.Sprint(drop(s)), "true"},
+				{"the run sees the base", ask(s.Get(ctx, "new")) + ask(s.HashGetAll(ctx, "h")), "2 truemap[a:2]"},
+				{"flush nothing", ask(s.Flush(ctx)), ""},
+				{"the base is unchanged", ask(base.Get(ctx, "new")) + ask(base.HashGetAll(ctx, "h")), "2 truemap[a:2]"},
+			})
+		})
+	}
+}
+
+func drop(s *cache.Staged) bool {
+	s.Drop()
+	return s.Empty()
+}
+
+func TestStagedRollback(t *testing.T) {
+	base, ctx := embeddedView(t), t.Context()
+	s := cache.NewStaged(base)
+	outer := s.Mark()
+	check(t, []step{{"parent", ask(s.Set(ctx, "p", "1", 0)) + ask(s.HashSet(ctx, "h", "p", "1")), ""}})
+	child := s.Mark()
+	check(t, []step{
+		{"child", ask(s.Set(ctx, "p", "2", 0)) + ask(s.HashSet(ctx, "h", "c", "2")) + ask(s.Set(ctx, "c", "2", 0)), ""},
+		{"child acts at once", ask(s.Increment(ctx, "n", 1, 0)), "1"},
+	})
+	s.RollbackTo(child)
+	check(t, []step{
+		{"the parent's writes are as they were", ask(s.Get(ctx, "p")) + ask(s.HashGetAll(ctx, "h")), "1 truemap[p:1]"},
+		{"the child's are gone", ask(s.Exists(ctx, "c")), "false"},
+		{"what acted at once stays", ask(s.Get(ctx, "n")), "1 true"},
+	})
+	s.RollbackTo(child) // of a second child that staged nothing
+	check(t, []step{
+		{"flush", ask(s.Flush(ctx)), ""},
+		{"base", ask(base.Get(ctx, "p")) + ask(base.HashGetAll(ctx, "h")) + ask(base.Exists(ctx, "c")), "1 truemap[p:1]false"},
+		{"stage", ask(s.Set(ctx, "p", "9", 0)), ""},
+	})
+	s.RollbackTo(outer)
+	if !s.Empty() {
+		t.Error("something waits after everything was rolled back")
+	}
+}
+
+func TestAtOnceComesAfterWhatIsStagedForItsKey(t *testing.T) {
+	for name, act := range map[string]func(context.Context, *cache.Staged) string{
+		"Increment":      func(ctx context.Context, s *cache.Staged) string { return ask(s.Increment(ctx, "k", 1, 0)) },
+		"CompareAndSet":  func(ctx context.Context, s *cache.Staged) string { return ask(s.CompareAndSet(ctx, "k", "5", "6", 0)) },
+		"GetAndRemove":   func(ctx context.Context, s *cache.Staged) string { return ask(s.GetAndRemove(ctx, "k")) },
+		"SetIfNotExists": func(ctx context.Context, s *cache.Staged) string { return ask(s.SetIfNotExists(ctx, "k", "6", 0)) },
+	} {
+		base, ctx := embeddedView(t), t.Context()
+		s := cache.NewStaged(base)
+		check(t, []step{
+			{name + ": before", ask(base.Set(ctx, "k", "1", 0)), ""},
+			{name + ": another key, before", ask(s.Set(ctx, "other", "1", 0)), ""},
+			{name + ": stage", ask(s.Set(ctx, "k", "4", 0)) + ask(s.Set(ctx, "k", "5", 0)), ""},
+		})
+		mark := s.Mark()
+		got := act(ctx, s)
+		want := map[string]string{"Increment": "6", "CompareAndSet": "true", "GetAndRemove": "5 true", "SetIfNotExists": "false"}[name]
+		left := map[string]string{"Increment": "6 true", "CompareAndSet": "6 true", "GetAndRemove": " false", "SetIfNotExists": "5 true"}[name]
+		check(t, []step{
+			{name, got, want},
+			{name + ": others see it at once", ask(base.Get(ctx, "k")), left},
+			{name + ": the run sees the same", ask(s.Get(ctx, "k")), left},
+			{name + ": another key waits on", ask(base.Exists(ctx, "other")), "false"},
+			{name + ": stage after it", ask(s.Set(ctx, "k", "late", 0)), ""},
+		})
+		s.RollbackTo(mark)
+		check(t, []step{
+			{name + ": flush", ask(s.Flush(ctx)), ""},
+			{name + ": not applied twice", ask(base.Get(ctx, "k")), left},
+			{name + ": the other key", ask(base.Get(ctx, "other")), "1 true"},
+		})
+	}
+}
+
+func TestInvalidateEmptiesWhatWouldHaveChanged(t *testing.T) {
+	for name, base := range map[string]*cache.View{"embedded": embeddedView(t), "redis": redisView(t)} {
+		ctx, s := t.Context(), cache.NewStaged(base)
+		for _, k := range []string{"set", "removed", "expired", "read"} {
+			check(t, []step{{name, ask(base.Set(ctx, k, "old", 0)), ""}})
+		}
+		check(t, []step{
+			{"stage", ask(s.Set(ctx, "set", "new", 0)) + ask(s.Remove(ctx, "removed")) + ask(s.Expire(ctx, "expired", time.Hour)), "truetrue"},
+			{"stage a hash", ask(s.HashSet(ctx, "hash", "f", "1")), ""},
+			{"read", ask(s.Get(ctx, "read")), "old true"},
+			{"invalidate", ask(s.Invalidate(ctx)), ""},
+			{"gone", ask(base.Exists(ctx, "set")) + ask(base.Exists(ctx, "removed")) + ask(base.Exists(ctx, "expired")) + ask(base.Exists(ctx, "hash")), "falsefalsefalsefalse"},
+			{"untouched", ask(base.Get(ctx, "read")), "old true"},
+			{"nothing waits", fmt.Sprint(s.Empty()), "true"},
+		})
+	}
+}
+
+// TestAFlushThatMeetsTheOtherKind: another run turned the hash into a string meanwhile.
+func TestAFlushThatMeetsTheOtherKind(t *testing.T) {
+	for name, base := range map[string]*cache.View{"embedded": embeddedView(t), "redis": redisView(t)} {
+		ctx, s := t.Context(), cache.NewStaged(base)
+		check(t, []step{
+			{name, ask(s.HashSet(ctx, "h", "f", "1")) + ask(s.Set(ctx, "k", "1", 0)), ""},
+			{"another run", ask(base.Set(ctx, "h", "string", 0)), ""},
+			{"flush", ask(s.Flush(ctx)), "script_error"},
+			{"all waits on", fmt.Sprint(s.Empty()), "false"},
+			{"invalidate", ask(s.Invalidate(ctx)), ""},
+			{"gone", ask(base.Exists(ctx, "h")) + ask(base.Exists(ctx, "k")), "falsefalse"},
+		})
+	}
+}
+
+func TestStagedIsBounded(t *testing.T) {
+	s, ctx := cache.NewStaged(embeddedView(t)), t.Context()
+	value := strings.Repeat("v", cache.MaxValue)
+	got := ""
+	for i := 0; i < 20 && got == ""; i++ {
+		got = ask(s.Set(ctx, "k", value, 0))
+	}
+	if got != string(fault.LimitMemory) {
+		t.Errorf("160 MiB were staged: %q", got)
+	}
+	s.Drop()
+	check(t, []step{{"after a drop there is room again", ask(s.Set(ctx, "k", value, 0)), ""}})
+}
+
+// trips counts round trips.
+type trips struct{ n atomic.Int64 }
+
+func (h *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+func (h *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.n.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	r, client, _ := onRedis(t)
+	c, ctx := r.For("default"), t.Context()
+	s := cache.NewStaged(c)
+	check(t, []step{ // loads the scripts, opens the connections
+		{"warm", ask(c.Increment(ctx, "w", 1, time.Hour)) + ask(c.CompareAndSet(ctx, "w", "1", "2", 0)) + ask(c.Expire(ctx, "w", 0)), "1truetrue"},
+		{"warm the pipeline", ask(s.Set(ctx, "w", "1", 0)) + ask(s.Set(ctx, "w", "2", 0)) + ask(s.Flush(ctx)), ""},
+	})
+	h := &trips{}
+	client.AddHook(h)
+	for _, op := range []struct {
+		name string
+		want int64
+		do   func() string
+	}{
+		{"Get", 1, func() string { return ask(c.Get(ctx, "k")) }},
+		{"Set", 1, func() string { return ask(c.Set(ctx, "k", "1", time.Hour)) }},
+		{"Increment with a ttl", 1, func() string { return ask(c.Increment(ctx, "n", 1, time.Hour)) }},
+		{"CompareAndSet", 1, func() string { return ask(c.CompareAndSet(ctx, "k", "1", "2", time.Hour)) }},
+		{"SetIfNotExists", 1, func() string { return ask(c.SetIfNotExists(ctx, "k", "1", time.Hour)) }},
+		{"Expire with 0", 1, func() string { return ask(c.Expire(ctx, "k", 0)) }},
+		{"GetAndRemove", 1, func() string { return ask(c.GetAndRemove(ctx, "k")) }},
+		{"staged Set", 0, func() string { return ask(s.Set(ctx, "k", "1", 0)) }},
+		{"reading it", 0, func() string { return ask(s.Get(ctx, "k")) }},
+		{"staged Remove of it", 0, func() string { return ask(s.Remove(ctx, "k")) }},
+		{"staged HashSet asks for the kind once", 1, func() string { return ask(s.HashSet(ctx, "h", "f", "1")) }},
+		{"and not again", 0, func() string { return ask(s.HashSet(ctx, "h", "g", "1")) }},
+		{"Flush", 1, func() string { return ask(s.Flush(ctx)) }},
+		{"Flush of nothing", 0, func() string { return ask(s.Flush(ctx)) }},
+	} {
+		before := h.n.Load()
+		op.do()
+		if got := h.n.Load() - before; got != op.want {
+			t.Errorf("%s took %d round trips, want %d", op.name, got, op.want)
+		}
+	}
+}
+
+// TestAllAnswerTheSame runs random operations on all four caches at once.
+func TestAllAnswerTheSame(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	ctx := t.Context()
+	bases := []*cache.View{embeddedView(t), redisView(t), embeddedView(t), redisView(t)}
+	overlays := []*cache.Staged{cache.NewStaged(bases[2]), cache.NewStaged(bases[3])}
+	all := []cache.Cache{bases[0], bases[1], overlays[0], overlays[1]}
+	pick := func(of ...string) string { return of[rnd.IntN(len(of))] }
+	ops := []string{"Get", "Set", "Remove", "Exists", "Expire", "SetIfNotExists", "Increment", "GetAndRemove",
+		"CompareAndSet", "HashSet", "HashGet", "HashGetAll", "HashDelete", "HashIncrement"}
+	for i := range 3000 {
+		op, k, f := pick(ops...), pick("a", "b", "Microi:default:a"), pick("f", "g")
+		v, ttl := pick("1", "2", "x"), time.Duration(rnd.IntN(2))*time.Hour
+		do := func(c cache.Cache) string {
+			switch op {
+			case "Get":
+				return ask(c.Get(ctx, k))
+			case "Set":
+				return ask(c.Set(ctx, k, v, ttl))
+			case "Remove":
+				return ask(c.Remove(ctx, k))
+			case "Exists":
+				return ask(c.Exists(ctx, k))
+			case "Expire":
+				return ask(c.Expire(ctx, k, ttl))
+			case "SetIfNotExists":
+				return ask(c.SetIfNotExists(ctx, k, v, ttl))
+			case "Increment":
+				return ask(c.Increment(ctx, k, 1, ttl))
+			case "GetAndRemove":
+				return ask(c.GetAndRemove(ctx, k))
+			case "CompareAndSet":
+				return ask(c.CompareAndSet(ctx, k, "1", v, ttl))
+			case "HashSet":
+				return ask(c.HashSet(ctx, k, f, v))
+			case "HashGet":
+				return ask(c.HashGet(ctx, k, f))
+			case "HashGetAll":
+				return ask(c.HashGetAll(ctx, k))
+			case "HashDelete":
+				return ask(c.HashDelete(ctx, k, f))
+			}
+			return ask(c.HashIncrement(ctx, k, f, 1))
+		}
+		want := do(all[0])
+		for j, c := range all[1:] {
+			if got := do(c); got != want {
+				t.Fatalf("operation %d, %s %s %s %s, on cache %d: %q, want %q", i, op, k, f, v, j+1, got, want)
+			}
+		}
+		if rnd.IntN(10) == 0 {
+			for _, s := range overlays {
+				if err := s.Flush(ctx); err != nil {
+					t.Fatalf("operation %d: %v", i, err)
+				}
+			}
+		}
+		if rnd.IntN(10) == 0 { // a nested call that fails
+			for _, s := range overlays {
+				mark := s.Mark()
+				check(t, []step{{"a nested call", ask(s.Set(ctx, "a", "child", 0)), ""}})
+				s.RollbackTo(mark)
+			}
+		}
+	}
+}
