@@ -76,11 +76,12 @@ type Execution struct {
 	Token       int64
 	LockWait    time.Duration
 	LockHold    time.Duration
-	Committed   bool
+	Committed   bool // a transaction of the call has been committed
 	Stats       jsbridge.Stats
 	Console     []jsbridge.Line
 	Param       json.RawMessage // only with LogParam
 	Result      json.RawMessage // only with LogResult
 	Err         error
 	CorsOrigins []string // of the definition, for the server
+	consoleSize int
 }

@@ -40,8 +40,9 @@ type frame struct {
 	scope    *scope
 	owner    bool // the scope ends with this frame
 	lease    *lockwrap.Lease
+	joined   bool // the lease was taken by a caller of this frame
 	deadline time.Time
-	cache    jsbridge.Cache
+	view     *jsbridge.Env   // what the script sees
 	saves    map[*txn]string // savepoint this frame began in each open transaction; "" = it opened it
 	x        *Execution      // the root's record; nested calls add to its counts
 	res      *Result         // the root's answer; nil for nested calls
@@ -86,12 +87,19 @@ func (f *frame) accept(out jsbridge.Outcome) error {
 // lost, each with its own cause.
 func (f *frame) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	var sent time.Time
-	if f.lease != nil {
+	if f.lease != nil && !f.joined { // else whoever took it is bound by it, and so is this frame
 		sent = f.lease.Sent()
 	}
 	f.deadline = f.api.Plan.RunDeadline(sent, time.Now())
-	if p := f.parent; p != nil && p.deadline.Before(f.deadline) {
-		f.deadline = p.deadline // a child has no more than its caller's rest
+	capped := f.parent != nil && !f.deadline.Before(f.parent.deadline)
+	if capped {
+		f.deadline = f.parent.deadline // a child has no more than its caller's rest
+	}
+	if f.owner {
+		f.scope.until = f.deadline
+	}
+	if capped {
+		return context.WithCancel(ctx) // ends with its caller's, whose Timeout is the one to name
 	}
 	over := fault.New(fault.Timeout, "the run of %s reached its deadline (Timeout %d s)", f.api.Definition.ApiEngineKey, f.api.Definition.Timeout)
 	return context.WithDeadlineCause(ctx, f.deadline, over)
