@@ -35,7 +35,7 @@ const (
 type Call struct {
 	Tenant    string
 	Key       string          // ApiEngineKey; or
-	Path      string          // an address, when Key is empty; its {name} values join Param
+	Path      string          // the address of the request; it finds the API when Key is empty, and its {name} values join Param
 	Method    string          // HTTP method; empty: not from HTTP
 	Param     json.RawMessage // a valid JSON object, nil = {}
 	Header    map[string]string
