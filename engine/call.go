@@ -35,7 +35,7 @@ const (
 type Call struct {
 	Tenant    string
 	Key       string          // ApiEngineKey; or
-	Path      string          // an address, when Key is empty; its {name} values join Param
+	Path      string          // the address of the request; it finds the API when Key is empty, and its {name} values join Param
 	Method    string          // HTTP method; empty: not from HTTP
 	Param     json.RawMessage // a valid JSON object, nil = {}
 	Header    map[string]string
@@ -76,11 +76,12 @@ type Execution struct {
 	Token       int64
 	LockWait    time.Duration
 	LockHold    time.Duration
-	Committed   bool
+	Committed   bool // a transaction of the call has been committed
 	Stats       jsbridge.Stats
 	Console     []jsbridge.Line
 	Param       json.RawMessage // only with LogParam
 	Result      json.RawMessage // only with LogResult
 	Err         error
 	CorsOrigins []string // of the definition, for the server
+	consoleSize int
 }

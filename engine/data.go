@@ -58,7 +58,11 @@ func (s session) with(ctx context.Context, do func(Tx) error) error {
 	if err := do(t.tx); err != nil {
 		return errors.Join(err, t.tx.Rollback(ctx))
 	}
-	return t.tx.Commit(ctx)
+	if err := t.tx.Commit(ctx); err != nil {
+		return err
+	}
+	s.f.x.Committed = true
+	return nil
 }
 
 func (s session) Query(ctx context.Context, sql string, params map[string]any) (rows json.RawMessage, n int, err error) {

@@ -84,7 +84,7 @@ func (e *Engine) Invoke(ctx context.Context, c Call) (res *Result, err error) {
 	res = &Result{Execution: x}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fault.Wrap(fault.Internal, fmt.Errorf("panic: %v\n%s", p, debug.Stack()), "an internal error")
+			err = panicked(p)
 		}
 		e.finish(x, err)
 	}()
@@ -107,6 +107,11 @@ func (e *Engine) Invoke(ctx context.Context, c Call) (res *Result, err error) {
 	}
 	defer leave()
 	return res, e.root(ctx, c, api, res)
+}
+
+// panicked is the error for a panic that was recovered: a defect of the platform.
+func panicked(p any) error {
+	return fault.Wrap(fault.Internal, fmt.Errorf("panic: %v\n%s", p, debug.Stack()), "an internal error")
 }
 
 // Describe returns the live definition that a request means, without running it.

@@ -18,11 +18,13 @@ func (f *frame) env() *jsbridge.Env {
 		Param: c.Param, Header: root.Header, Files: c.Files,
 		User: userJSON(c.Caller), SysConfig: cfg.Settings.SysConfig(c.Tenant),
 		Request: jsbridge.Request{Method: root.Method, Path: root.Path, IP: root.ClientIP, ID: root.RequestID},
-		Limits:  jsbridge.Limits{Deadline: f.deadline, Depth: f.depth()},
+		// The run's own context ends at f.deadline with the cause that names the Timeout; an
+		// instant later here spares the bridge a second timer that could come first.
+		Limits: jsbridge.Limits{Deadline: f.deadline.Add(1), Depth: f.depth()},
 		Secret: func(ctx context.Context, name string) (string, error) {
 			return cfg.Settings.Secret(ctx, c.Tenant, name)
 		},
-		Cache:  f.cache,
+		Cache:  f.cache(),
 		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
 		Invoke: f.nested,
 	}

@@ -9,7 +9,7 @@ import (
 
 // nested runs V8.ApiEngine.Run. A child that fails is undone alone and answers with the
 // envelope of its failure, so that the caller can surface it; what ends the whole tree
-// (deadline, lost lease, depth) is returned as an error.
+// is returned as an error.
 func (f *frame) nested(ctx context.Context, key string, param json.RawMessage) (json.RawMessage, error) {
 	t := f.tree
 	t.nested++
@@ -28,11 +28,22 @@ func (f *frame) nested(ctx context.Context, key string, param json.RawMessage) (
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if fault.Of(err) == fault.LimitDepth {
+	if endsTree(err) {
 		return nil, err
 	}
 	t.e.cfg.Log.LogAttrs(ctx, levelOf(fault.Of(err)), "nested call failed", nestedAttrs(f, key, err)...)
 	return json.Marshal(Failure(err, f.x))
+}
+
+// endsTree tells the failures of a nested call that its caller cannot go on from: a lock
+// of the tree is gone, nobody knows what the database did, the server ends or the
+// nesting is endless. A child that only ran out of its own time is not among them.
+func endsTree(err error) bool {
+	switch fault.Of(err) {
+	case fault.LeaseLost, fault.StaleFence, fault.OutcomeUnknown, fault.Draining, fault.LimitDepth:
+		return true
+	}
+	return false
 }
 
 func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
@@ -56,6 +67,7 @@ func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
 	if !child.owner && f.scope.staged != nil && (err != nil || !commits(report.Outcome)) {
 		f.scope.staged.RollbackTo(mark)
 	}
+	f.view.Cache = f.cache()
 	if err != nil {
 		return nil, err
 	}

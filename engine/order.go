@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"apiengine/apis"
 	"apiengine/fault"
@@ -14,16 +15,24 @@ import (
 // held before the lock is: the runtime is taken inside script, the connection and the
 // transaction at the script's first use of the database.
 func (f *frame) run(ctx context.Context) (report jsbridge.Report, err error) {
-	if err := f.join(); err != nil { // the caller's transaction, or one of its own
-		return report, err
-	}
+	f.join() // the caller's transaction, or one of its own
 	defer func() {
 		err = f.release(ctx, err) // last, on every path: the locks taken in this transaction
+	}()
+	defer func() {
+		if p := recover(); p != nil { // a defect of ours leaves no transaction open behind it
+			err = f.undo(ctx, panicked(p))
+		}
 	}()
 	if err := f.acquire(ctx); err != nil { // local queue, then the backend
 		return report, err
 	}
 	f.bound()
+	return f.inside(ctx)
+}
+
+// inside is the part of run in which the lock is held and the time is bounded.
+func (f *frame) inside(ctx context.Context) (report jsbridge.Report, err error) {
 	if err := f.checkBefore(ctx); err != nil {
 		return report, err
 	}
@@ -63,11 +72,12 @@ func (f *frame) acquire(ctx context.Context) error {
 		return err
 	}
 	if f.lease = f.tree.holds(key); f.lease != nil {
+		f.joined = true
 		return nil
 	}
 	plan := f.api.Plan
-	if f.parent != nil { // waits no longer than its caller has left to make use of it
-		plan.Wait = min(plan.Wait, remaining(f.parent.deadline))
+	if f.parent != nil {
+		plan.Wait = min(plan.Wait, patience(remaining(f.parent.deadline)))
 	}
 	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey})
 	if err != nil {
@@ -78,6 +88,13 @@ func (f *frame) acquire(ctx context.Context) error {
 	f.scope.taken = append(f.scope.taken, taken{lease: lease, unwatch: lease.AfterLost(func() { f.tree.cancel(lease.Err()) })})
 	f.x.locked(lease)
 	return nil
+}
+
+// patience is how long a nested call waits for a lock when its caller has left so much
+// time: a tenth of it, at least 20 ms, stays for the caller to hear of lock_busy and to act.
+// Two calls that want each other's locks so end as busy, not as out of time.
+func patience(left time.Duration) time.Duration {
+	return max(0, left-max(left/10, 20*time.Millisecond))
 }
 
 // inOwnWords gives lock_busy the text that the API's author chose.
@@ -104,7 +121,8 @@ func (f *frame) checkBefore(ctx context.Context) error {
 
 // script runs the API's program with everything that this call may use.
 func (f *frame) script(ctx context.Context) (jsbridge.Report, error) {
-	report, err := f.tree.e.cfg.Bridge.Run(ctx, f.api.Program, f.env())
+	f.view = f.env()
+	report, err := f.tree.e.cfg.Bridge.Run(ctx, f.api.Program, f.view)
 	if err != nil && fault.Of(err) == fault.Timeout {
 		err = fault.Wrap(fault.Timeout, err, "the run of %s reached its deadline (Timeout %d s)", f.api.Definition.ApiEngineKey, f.api.Definition.Timeout)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -15,7 +16,7 @@ import (
 // top, and the names that only the platform may set taken out, in any case, for every
 // call that is not the platform's own (contract.md section 2).
 func cleanParam(param json.RawMessage, values map[string]string, o Origin) (json.RawMessage, error) {
-	if len(param) == 0 {
+	if param = bytes.TrimLeft(param, " \t\r\n"); len(param) == 0 {
 		param = json.RawMessage("{}")
 	}
 	if param[0] != '{' {
@@ -61,7 +62,8 @@ func Overlay(top map[string]json.RawMessage, base json.RawMessage, drop func(nam
 		}
 		out = append(append(append(out, name...), ':'), text...)
 	}
-	for name, text := range top {
+	for _, name := range sortedKeys(top) {
+		text := top[name]
 		quoted, _ := json.Marshal(name) // a string always can be
 		add(string(quoted), string(text))
 	}
@@ -98,6 +100,8 @@ func lockValue(d *apis.Definition, param json.RawMessage) (string, error) {
 				Fields: map[string]any{"Field": name}}
 		case v.Type == gjson.String:
 			parts[i] = v.Str
+		case v.Type == gjson.Number:
+			parts[i] = numberText(v.Raw)
 		default:
 			parts[i] = v.Raw
 		}
@@ -109,6 +113,23 @@ func lockValue(d *apis.Definition, param json.RawMessage) (string, error) {
 		parts[i] = strings.NewReplacer(`\`, `\\`, `,`, `\,`).Replace(p)
 	}
 	return strings.Join(parts, ","), nil
+}
+
+// numberText is a number as a script would print it: 1, 1.0 and 1e0 are one number, so
+// they are one lock. Whole numbers stay as they are written, whatever their size.
+func numberText(raw string) string {
+	if !strings.ContainsAny(raw, ".eE") && raw != "-0" {
+		return raw
+	}
+	f, err := strconv.ParseFloat(raw, 64)
+	if err != nil {
+		return raw // larger than any double
+	}
+	if f == 0 {
+		return "0" // -0 too
+	}
+	text, _ := json.Marshal(f) // a finite number always can be
+	return string(text)
 }
 
 // lookup follows a dotted name into objects. Of a name that stands twice the last counts,

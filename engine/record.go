@@ -43,13 +43,25 @@ func (x *Execution) add(r jsbridge.Report) {
 	x.Stats.HostCalls += r.Stats.HostCalls
 	x.Stats.DBTime += r.Stats.DBTime
 	x.Stats.CacheTime += r.Stats.CacheTime
-	x.Console = append(x.Console, r.Console...)
+	for _, l := range r.Console {
+		if x.consoleSize += len(l.Text); len(x.Console) >= maxConsoleLines || x.consoleSize > maxConsoleBytes {
+			return
+		}
+		x.Console = append(x.Console, l)
+	}
 }
+
+// What one execution keeps of the console, its nested calls included; each run is bounded
+// by itself already.
+const (
+	maxConsoleLines = 1000
+	maxConsoleBytes = 256 << 10
+)
 
 // note records what the root's run left.
 func (x *Execution) note(f *frame, r jsbridge.Report, err error) {
 	x.add(r)
-	x.Committed = f.scope != nil && f.scope.committed
+	slices.SortStableFunc(x.Console, func(a, b jsbridge.Line) int { return a.Time.Compare(b.Time) })
 	d := &f.api.Definition
 	if d.LogParam {
 		x.Param = Redact(f.call.Param)

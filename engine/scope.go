@@ -15,12 +15,13 @@ import (
 // of one frame and of those nested in it that joined it.
 type scope struct {
 	parent    *scope
+	until     time.Time       // deadline of the frame that began it: no transaction of it lives longer
 	mode      string          // of the frame that began it: auto, own or none
 	txs       map[string]*txn // open transactions by database name
 	staged    Staged          // nil: nothing has been staged
 	stages    bool            // writes of the frame that began it wait for the commit
 	taken     []taken         // locks taken inside, oldest first
-	committed bool
+	committed bool            // what was to be kept has been, under locks that were checked
 }
 
 type taken struct {
@@ -37,7 +38,7 @@ type txn struct {
 }
 
 // join gives the frame its scope: the caller's, or a new one.
-func (f *frame) join() error {
+func (f *frame) join() {
 	d := &f.api.Definition
 	if p := f.parent; p != nil && d.Transaction == "auto" && p.scope.mode != "none" {
 		f.scope = p.scope
@@ -48,14 +49,22 @@ func (f *frame) join() error {
 			f.scope.parent = p.scope
 		}
 	}
-	f.cache = f.tree.e.cfg.Caches.For(f.call.Tenant)
-	if f.scope.stages || d.Effects == "staged" {
-		if f.scope.staged == nil {
-			f.scope.staged = f.tree.e.cfg.Caches.Stage(f.call.Tenant)
-		}
-		f.cache = f.scope.staged
+}
+
+// cache is V8.Cache: under staged effects an overlay that the scope's frames share. A
+// frame whose effects are immediate uses it too once a frame that joined it has staged
+// something: it must see that, and its own later write to the same key must win.
+func (f *frame) cache() jsbridge.Cache {
+	s, caches := f.scope, f.tree.e.cfg.Caches
+	staged := f.api.Definition.Effects == "staged"
+	switch {
+	case s.staged != nil && (staged || s.stages || !s.staged.Empty()):
+		return s.staged
+	case staged || s.stages:
+		s.staged = caches.Stage(f.call.Tenant)
+		return s.staged
 	}
-	return nil
+	return caches.For(f.call.Tenant)
 }
 
 // pending reports whether the scope has anything to commit or to apply.
@@ -92,10 +101,10 @@ func (f *frame) open(ctx context.Context, name string) (*txn, error) {
 // and adds those of the others. From here on the caller's hanging up stops nothing.
 func (f *frame) begin(ctx context.Context, name string, db Database) (*txn, error) {
 	f.tree.begun.Store(true)
-	first := Guard{Until: f.deadline}
+	first := Guard{Until: f.scope.until}
 	t := &txn{name: name, db: db}
 	if ls := f.tree.leases; len(ls) > 0 {
-		first, t.guarded = guardOf(ls[0], f.deadline), 1
+		first, t.guarded = guardOf(ls[0], f.scope.until), 1
 	}
 	var err error
 	if t.tx, err = db.Begin(ctx, first); err != nil {
@@ -114,7 +123,7 @@ func guardOf(l *lockwrap.Lease, until time.Time) Guard {
 // guard adds the guards of locks taken since the transaction began.
 func (f *frame) guard(ctx context.Context, t *txn) error {
 	for t.guarded < len(f.tree.leases) {
-		if err := t.tx.Guard(ctx, guardOf(f.tree.leases[t.guarded], f.deadline)); err != nil {
+		if err := t.tx.Guard(ctx, guardOf(f.tree.leases[t.guarded], f.scope.until)); err != nil {
 			return err
 		}
 		t.guarded++
@@ -158,7 +167,11 @@ func (f *frame) setSave(t *txn, name string) {
 // undo takes back what the frame did: everything when the scope is its own, else what
 // lies behind its savepoints. It returns cause, or the reason why that failed.
 func (f *frame) undo(ctx context.Context, cause error) error {
-	ctx = context.WithoutCancel(ctx)
+	if len(f.scope.txs) == 0 && f.scope.staged == nil {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	defer cancel()
 	var failed error
 	for name, t := range f.scope.txs {
 		save, mine := f.saves[t]
@@ -182,6 +195,9 @@ func (f *frame) undo(ctx context.Context, cause error) error {
 	return cause // a failed rollback of a connection that is thrown away changes nothing
 }
 
+// undoLimit bounds the way back to a savepoint, which is short where the database answers.
+const undoLimit = 5 * time.Second
+
 // commit commits the scope's transactions; a joined frame only lets go of its savepoints.
 func (f *frame) commit(ctx context.Context) error {
 	if !f.owner {
@@ -191,12 +207,12 @@ func (f *frame) commit(ctx context.Context) error {
 		t := f.scope.txs[name]
 		delete(f.scope.txs, name)
 		if err := t.tx.Commit(ctx); err != nil {
-			if fault.Of(err) == fault.OutcomeUnknown && f.scope.staged != nil {
-				f.invalidate(ctx, err) // it may have landed: what the cache holds may be old
+			if f.scope.staged != nil && (f.scope.committed || fault.Of(err) == fault.OutcomeUnknown) {
+				f.invalidate(ctx, err) // something has landed, or may have: what the cache holds may be old
 			}
 			return f.undo(ctx, err)
 		}
-		f.scope.committed = true
+		f.scope.committed, f.x.Committed = true, true
 	}
 	return nil
 }

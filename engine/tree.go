@@ -39,8 +39,9 @@ type frame struct {
 	scope    *scope
 	owner    bool // the scope ends with this frame
 	lease    *lockwrap.Lease
+	joined   bool // the lease was taken by a caller of this frame
 	deadline time.Time
-	cache    jsbridge.Cache
+	view     *jsbridge.Env   // what the script sees
 	saves    map[*txn]string // savepoint this frame began in each open transaction; "" = it opened it
 	x        *Execution      // the root's record; nested calls add to its counts
 	res      *Result         // the root's answer; nil for nested calls
@@ -84,11 +85,14 @@ func (f *frame) accept(out jsbridge.Outcome) error {
 // bound sets the run's deadline: before the lease's end, and no later than the caller's.
 func (f *frame) bound() {
 	var sent time.Time
-	if f.lease != nil {
+	if f.lease != nil && !f.joined { // else whoever took it is bound by it, and so is this frame
 		sent = f.lease.Sent()
 	}
 	f.deadline = f.api.Plan.RunDeadline(sent, time.Now())
 	if p := f.parent; p != nil && p.deadline.Before(f.deadline) {
-		f.deadline = p.deadline
+		f.deadline = p.deadline // a child has no more than its caller's rest
+	}
+	if f.owner {
+		f.scope.until = f.deadline
 	}
 }

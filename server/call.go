@@ -94,7 +94,7 @@ func (x *exchange) compose(t target, query url.Values) (engine.Call, error) {
 		}
 	}
 	return engine.Call{
-		Key: t.key, Path: t.path, Method: method, Param: p.object, Files: p.files,
+		Key: t.key, Path: cmp.Or(t.path, r.URL.EscapedPath()), Method: method, Param: p.object, Files: p.files,
 		Header: headerMap(r), Origin: engine.OriginHTTP, RequestID: x.requestID, ClientIP: x.clientIP(),
 	}, nil
 }
