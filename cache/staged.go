@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"sync"
-	"time"
 
 	"apiengine/fault"
 )
@@ -172,50 +171,12 @@ func (s *Staged) settle(ctx context.Context, k key) error {
 	return nil
 }
 
-// SetIfNotExists implements Cache.
-func (s *Staged) SetIfNotExists(ctx context.Context, key, value string, ttl time.Duration) (bool, error) {
-	k, ttl, err := s.base.timed(key, value, ttl)
-	return atOnce(ctx, s, k, err, func() (bool, error) { return s.base.driver.setIfNotExists(ctx, k, value, ttl) })
-}
-
-// Increment implements Cache.
-func (s *Staged) Increment(ctx context.Context, key string, by int64, ttl time.Duration) (int64, error) {
-	k, ttl, err := s.base.timed(key, "", ttl)
-	return atOnce(ctx, s, k, err, func() (int64, error) { return s.base.driver.increment(ctx, k, by, ttl) })
-}
-
-// CompareAndSet implements Cache.
-func (s *Staged) CompareAndSet(ctx context.Context, key, old, value string, ttl time.Duration) (bool, error) {
-	k, ttl, err := s.base.timed(key, value, ttl)
-	return atOnce(ctx, s, k, err, func() (bool, error) { return s.base.driver.compareAndSet(ctx, k, old, value, ttl) })
-}
-
-// HashIncrement implements Cache.
-func (s *Staged) HashIncrement(ctx context.Context, key, field string, by int64) (int64, error) {
-	k, err := s.base.hashed(key, field, "")
-	return atOnce(ctx, s, k, err, func() (int64, error) { return s.base.driver.hashIncrement(ctx, k, field, by) })
-}
-
-// GetAndRemove implements Cache.
-func (s *Staged) GetAndRemove(ctx context.Context, key string) (value string, found bool, err error) {
-	k, err := s.base.key(key)
-	value, err = atOnce(ctx, s, k, err, func() (v string, err error) {
-		v, found, err = s.base.driver.getAndRemove(ctx, k)
-		return v, err
-	})
-	return value, found, err
-}
-
-// atOnce runs act on the base after what waits for k. err is what the check of the
-// arguments said.
-func atOnce[T any](ctx context.Context, s *Staged, k key, err error, act func() (T, error)) (zero T, _ error) {
-	if err != nil {
-		return zero, err
-	}
+// atOnce runs act on the base after what waits for k.
+func atOnce[T any](ctx context.Context, s *Staged, k key, act func(driver) (T, error)) (none T, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.settle(ctx, k); err != nil {
-		return zero, err
+		return none, err
 	}
-	return act()
+	return act(s.base.driver)
 }

@@ -3,7 +3,9 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -217,71 +219,86 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+// operation is one call of a Cache, made at random.
+type operation struct {
+	name, key, field, value string
+	ttl                     time.Duration
+}
+
+var calls = map[string]func(context.Context, cache.Cache, operation) string{
+	"Get": func(ctx context.Context, c cache.Cache, o operation) string { return ask(c.Get(ctx, o.key)) },
+	"Set": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.Set(ctx, o.key, o.value, o.ttl))
+	},
+	"Remove": func(ctx context.Context, c cache.Cache, o operation) string { return ask(c.Remove(ctx, o.key)) },
+	"Exists": func(ctx context.Context, c cache.Cache, o operation) string { return ask(c.Exists(ctx, o.key)) },
+	"Expire": func(ctx context.Context, c cache.Cache, o operation) string { return ask(c.Expire(ctx, o.key, o.ttl)) },
+	"SetIfNotExists": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.SetIfNotExists(ctx, o.key, o.value, o.ttl))
+	},
+	"Increment": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.Increment(ctx, o.key, 1, o.ttl))
+	},
+	"GetAndRemove": func(ctx context.Context, c cache.Cache, o operation) string { return ask(c.GetAndRemove(ctx, o.key)) },
+	"CompareAndSet": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.CompareAndSet(ctx, o.key, "1", o.value, o.ttl))
+	},
+	"HashSet": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.HashSet(ctx, o.key, o.field, o.value))
+	},
+	"HashGet": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.HashGet(ctx, o.key, o.field))
+	},
+	"HashGetAll": func(ctx context.Context, c cache.Cache, o operation) string { return ask(c.HashGetAll(ctx, o.key)) },
+	"HashDelete": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.HashDelete(ctx, o.key, o.field))
+	},
+	"HashIncrement": func(ctx context.Context, c cache.Cache, o operation) string {
+		return ask(c.HashIncrement(ctx, o.key, o.field, 1))
+	},
+}
+
+func randomOperation(rnd *rand.Rand, names []string) operation {
+	pick := func(of ...string) string { return of[rnd.IntN(len(of))] }
+	return operation{
+		name: pick(names...), key: pick("a", "b", "Microi:default:a"), field: pick("f", "g"),
+		value: pick("1", "2", "x"), ttl: time.Duration(rnd.IntN(2)) * time.Hour,
+	}
+}
+
 // TestAllAnswerTheSame runs random operations on all four caches at once.
 func TestAllAnswerTheSame(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	ctx := t.Context()
+	ctx, names := t.Context(), slices.Sorted(maps.Keys(calls))
 	bases := []*cache.View{embeddedView(t), redisView(t), embeddedView(t), redisView(t)}
 	overlays := []*cache.Staged{cache.NewStaged(bases[2]), cache.NewStaged(bases[3])}
 	all := []cache.Cache{bases[0], bases[1], overlays[0], overlays[1]}
-	pick := func(of ...string) string { return of[rnd.IntN(len(of))] }
-	ops := []string{"Get", "Set", "Remove", "Exists", "Expire", "SetIfNotExists", "Increment", "GetAndRemove",
-		"CompareAndSet", "HashSet", "HashGet", "HashGetAll", "HashDelete", "HashIncrement"}
 	for i := range 3000 {
-		op, k, f := pick(ops...), pick("a", "b", "Microi:default:a"), pick("f", "g")
-		v, ttl := pick("1", "2", "x"), time.Duration(rnd.IntN(2))*time.Hour
-		do := func(c cache.Cache) string {
-			switch op {
-			case "Get":
-				return ask(c.Get(ctx, k))
-			case "Set":
-				return ask(c.Set(ctx, k, v, ttl))
-			case "Remove":
-				return ask(c.Remove(ctx, k))
-			case "Exists":
-				return ask(c.Exists(ctx, k))
-			case "Expire":
-				return ask(c.Expire(ctx, k, ttl))
-			case "SetIfNotExists":
-				return ask(c.SetIfNotExists(ctx, k, v, ttl))
-			case "Increment":
-				return ask(c.Increment(ctx, k, 1, ttl))
-			case "GetAndRemove":
-				return ask(c.GetAndRemove(ctx, k))
-			case "CompareAndSet":
-				return ask(c.CompareAndSet(ctx, k, "1", v, ttl))
-			case "HashSet":
-				return ask(c.HashSet(ctx, k, f, v))
-			case "HashGet":
-				return ask(c.HashGet(ctx, k, f))
-			case "HashGetAll":
-				return ask(c.HashGetAll(ctx, k))
-			case "HashDelete":
-				return ask(c.HashDelete(ctx, k, f))
-			}
-			return ask(c.HashIncrement(ctx, k, f, 1))
-		}
-		want := do(all[0])
+		o := randomOperation(rnd, names)
+		want := calls[o.name](ctx, all[0], o)
 		for j, c := range all[1:] {
-			if got := do(c); got != want {
-				t.Fatalf("operation %d, %s %s %s %s, on cache %d: %q, want %q", i, op, k, f, v, j+1, got, want)
+			if got := calls[o.name](ctx, c, o); got != want {
+				t.Fatalf("operation %d, %v, on cache %d: %q, want %q", i, o, j+1, got, want)
 			}
 		}
-		if rnd.IntN(10) == 0 {
-			for _, s := range overlays {
-				if err := s.Flush(ctx); err != nil {
-					t.Fatalf("operation %d: %v", i, err)
-				}
+		for _, s := range overlays {
+			if i%11 == 0 {
+				check(t, []step{{"flush", ask(s.Flush(ctx)), ""}})
 			}
-		}
-		if rnd.IntN(10) == 0 { // a nested call that fails
-			for _, s := range overlays {
+			if i%7 == 0 { // a nested call that fails
 				mark := s.Mark()
 				check(t, []step{{"a nested call", ask(s.Set(ctx, "a", "child", 0)), ""}})
 				s.RollbackTo(mark)
 			}
+		}
+	}
+	for i, s := range overlays {
+		check(t, []step{{"flush", ask(s.Flush(ctx)), ""}})
+		for _, key := range []string{"a", "b"} {
+			same := func(c cache.Cache) string { return ask(c.Get(ctx, key)) + ask(c.HashGetAll(ctx, key)) }
+			check(t, []step{{"in the end " + key, same(bases[2+i]), same(bases[0])}})
 		}
 	}
 }

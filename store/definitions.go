@@ -164,38 +164,42 @@ func (t *tx) insertVersion(d Definition) error {
 	return err
 }
 
+// place names a definition in the database.
+type place struct {
+	tenant string
+	key    string // lower case
+}
+
+// locate returns a *NotFoundError for names that nothing can have.
+func locate(tenant, key string) (place, error) {
+	tenant, err := tenantName(tenant)
+	if err != nil || checkName("ApiEngineKey", key) != nil {
+		return place{}, &NotFoundError{What: "definition", Name: key}
+	}
+	return place{tenant, strings.ToLower(key)}, nil
+}
+
 // Definition returns the live version, or a *NotFoundError.
 func (s *Store) Definition(ctx context.Context, tenant, key string) (Definition, error) {
-	return s.find(ctx, tenant, key, "SELECT "+definitionColumns+live+
-		` WHERE d.tenant = $1 AND d.key_lower = $2 AND v.body IS NOT NULL`)
+	at, err := locate(tenant, key)
+	if err != nil {
+		return Definition{}, err
+	}
+	d, err := scanDefinition(s.one(ctx, "SELECT "+definitionColumns+live+
+		` WHERE d.tenant = $1 AND d.key_lower = $2 AND v.body IS NOT NULL`, at.tenant, at.key))
+	return found(ctx, d, err, &NotFoundError{What: "definition", Name: key})
 }
 
 // DefinitionVersion returns one version, which may be a deletion, or a *NotFoundError.
 func (s *Store) DefinitionVersion(ctx context.Context, tenant, key string, version int) (Definition, error) {
-	d, err := s.find(ctx, tenant, key, "SELECT "+definitionColumns+
-		` FROM {definition_versions} v WHERE v.tenant = $1 AND v.key_lower = $2 AND v.version = $3`, version)
-	var missing *NotFoundError
-	if errors.As(err, &missing) {
-		return d, &NotFoundError{What: "version", Name: key + "@" + strconv.Itoa(version)}
+	at, err := locate(tenant, key)
+	if err != nil {
+		return Definition{}, err
 	}
-	return d, err
-}
-
-// find runs a query for one definition; $1 is the tenant, $2 the key.
-func (s *Store) find(ctx context.Context, tenant, key, text string, more ...any) (Definition, error) {
-	missing := &NotFoundError{What: "definition", Name: key}
-	tenant, err := tenantName(tenant)
-	if err != nil || checkName("ApiEngineKey", key) != nil {
-		return Definition{}, missing
-	}
-	d, err := scanDefinition(s.one(ctx, text, append([]any{tenant, strings.ToLower(key)}, more...)...))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Definition{}, missing
-	case err != nil:
-		return Definition{}, classify(ctx, "definition", err)
-	}
-	return d, nil
+	d, err := scanDefinition(s.one(ctx, "SELECT "+definitionColumns+
+		` FROM {definition_versions} v WHERE v.tenant = $1 AND v.key_lower = $2 AND v.version = $3`,
+		at.tenant, at.key, version))
+	return found(ctx, d, err, &NotFoundError{What: "version", Name: key + "@" + strconv.Itoa(version)})
 }
 
 // Definitions returns a tenant's live versions in the order of their keys. An unknown
@@ -205,23 +209,22 @@ func (s *Store) Definitions(ctx context.Context, tenant string) ([]Definition, e
 	if err != nil {
 		return nil, nil
 	}
-	return all(ctx, s, scanDefinition, "SELECT "+definitionColumns+live+
-		` WHERE d.tenant = $1 AND v.body IS NOT NULL ORDER BY d.key_lower`, tenant)
+	return collect(ctx, scanDefinition)(s.rows(ctx, "SELECT "+definitionColumns+live+
+		` WHERE d.tenant = $1 AND v.body IS NOT NULL ORDER BY d.key_lower`, tenant))
 }
 
 // DefinitionVersions returns all versions, the newest first, also of a deleted definition;
 // a *NotFoundError when there never was one.
 func (s *Store) DefinitionVersions(ctx context.Context, tenant, key string) ([]Definition, error) {
-	missing := &NotFoundError{What: "definition", Name: key}
-	tenant, err := tenantName(tenant)
-	if err != nil || checkName("ApiEngineKey", key) != nil {
-		return nil, missing
+	at, err := locate(tenant, key)
+	if err != nil {
+		return nil, err
 	}
-	list, err := all(ctx, s, scanDefinition, "SELECT "+definitionColumns+
+	list, err := collect(ctx, scanDefinition)(s.rows(ctx, "SELECT "+definitionColumns+
 		` FROM {definition_versions} v WHERE v.tenant = $1 AND v.key_lower = $2 ORDER BY v.version DESC`,
-		tenant, strings.ToLower(key))
+		at.tenant, at.key))
 	if err == nil && list == nil {
-		return nil, missing
+		return nil, &NotFoundError{What: "definition", Name: key}
 	}
 	return list, err
 }
@@ -231,8 +234,8 @@ func (s *Store) DefinitionVersions(ctx context.Context, tenant, key string) ([]D
 // the changes reads Revision first and, when it differs from the one it has, ChangedSince
 // its own and the tenants' settings; then it has the one it read.
 func (s *Store) ChangedSince(ctx context.Context, revision int64) ([]Definition, error) {
-	return all(ctx, s, scanDefinition, "SELECT "+definitionColumns+live+
-		` WHERE d.revision > $1 ORDER BY d.revision`, revision)
+	return collect(ctx, scanDefinition)(s.rows(ctx, "SELECT "+definitionColumns+live+
+		` WHERE d.revision > $1 ORDER BY d.revision`, revision))
 }
 
 // now is the time as the database keeps it.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -73,6 +74,18 @@ func classify(ctx context.Context, op string, err error) error {
 	}
 	return fault.Wrap(fault.StoreUnavailable, fmt.Errorf("store: %s: %w", op, err),
 		"the platform's database cannot be reached")
+}
+
+// found turns what a query for one row gave into v, missing, or a classified error.
+func found[T any](ctx context.Context, v T, err error, missing *NotFoundError) (T, error) {
+	var none T
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return none, missing
+	case err != nil:
+		return none, classify(ctx, missing.What, err)
+	}
+	return v, nil
 }
 
 // defect reports whether the database understood us and objected to the statement itself.

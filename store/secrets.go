@@ -76,7 +76,7 @@ func (s *Store) SecretNames(ctx context.Context, tenant string) ([]string, error
 		return nil, nil
 	}
 	scan := func(row scanner) (name string, err error) { return name, row.Scan(&name) }
-	return all(ctx, s, scan, "SELECT name FROM {secrets} WHERE tenant = $1 ORDER BY name", tenant)
+	return collect(ctx, scan)(s.rows(ctx, "SELECT name FROM {secrets} WHERE tenant = $1 ORDER BY name", tenant))
 }
 
 // DeleteSecret removes a secret, or returns a *NotFoundError.

@@ -61,6 +61,8 @@ func connect(cfg Config) (*Store, error) {
 	switch {
 	case cfg.Pool != nil && cfg.SQLitePath != "":
 		return nil, errors.New("store: Config.SQLitePath and Config.Pool are both set")
+	case cfg.Pool != nil && cfg.Pool.Config().MaxConns < 2:
+		return nil, errors.New("store: Config.Pool allows one connection, want 2 or more") // migrations lock on one and work on another
 	case cfg.Pool != nil:
 		db := stdlib.OpenDBFromPool(cfg.Pool)
 		return &Store{
@@ -146,25 +148,31 @@ func (s *Store) one(ctx context.Context, text string, args ...any) *sql.Row {
 	return s.read.QueryRowContext(ctx, s.names.Replace(text), args...)
 }
 
-// all runs a query on the reading side and scans every row.
-func all[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
-	rows, err := s.read.QueryContext(ctx, s.names.Replace(text), args...)
-	if err != nil {
-		return nil, classify(ctx, "query", err)
-	}
-	defer rows.Close()
-	var list []T
-	for rows.Next() {
-		v, err := scan(rows)
+// rows runs a query on the reading side.
+func (s *Store) rows(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	return s.read.QueryContext(ctx, s.names.Replace(text), args...)
+}
+
+// collect scans every row of what Store.rows returns.
+func collect[T any](ctx context.Context, scan func(scanner) (T, error)) func(*sql.Rows, error) ([]T, error) {
+	return func(rows *sql.Rows, err error) ([]T, error) {
 		if err != nil {
 			return nil, classify(ctx, "query", err)
 		}
-		list = append(list, v)
+		defer rows.Close()
+		var list []T
+		for rows.Next() {
+			v, err := scan(rows)
+			if err != nil {
+				return nil, classify(ctx, "query", err)
+			}
+			list = append(list, v)
+		}
+		if err := rows.Err(); err != nil {
+			return nil, classify(ctx, "query", err)
+		}
+		return list, nil
 	}
-	if err := rows.Err(); err != nil {
-		return nil, classify(ctx, "query", err)
-	}
-	return list, nil
 }
 
 // scanner is a *sql.Row or *sql.Rows.

@@ -71,23 +71,18 @@ func (s *Store) CreateTenant(ctx context.Context, name string) (Tenant, error) {
 
 // Tenants returns all tenants in the order of their names.
 func (s *Store) Tenants(ctx context.Context) ([]Tenant, error) {
-	return all(ctx, s, scanTenant, "SELECT "+tenantColumns+" FROM {tenants} ORDER BY name")
+	return collect(ctx, scanTenant)(s.rows(ctx, "SELECT "+tenantColumns+" FROM {tenants} ORDER BY name"))
 }
 
 // Tenant returns one tenant, or a *NotFoundError.
 func (s *Store) Tenant(ctx context.Context, name string) (Tenant, error) {
+	missing := &NotFoundError{What: "tenant", Name: name}
 	lower, err := tenantName(name)
 	if err != nil {
-		return Tenant{}, &NotFoundError{What: "tenant", Name: name}
+		return Tenant{}, missing
 	}
 	t, err := scanTenant(s.one(ctx, "SELECT "+tenantColumns+" FROM {tenants} WHERE name = $1", lower))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Tenant{}, &NotFoundError{What: "tenant", Name: name}
-	case err != nil:
-		return Tenant{}, classify(ctx, "tenant", err)
-	}
-	return t, nil
+	return found(ctx, t, err, missing)
 }
 
 // SetTenantSettings replaces a tenant's settings, which must be a JSON object. It returns

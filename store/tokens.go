@@ -161,23 +161,19 @@ func (s *Store) Tokens(ctx context.Context, tenant string) ([]Token, error) {
 			return nil, nil
 		}
 	}
-	return all(ctx, s, func(row scanner) (Token, error) { return scanToken(row) },
-		"SELECT "+tokenColumns+" FROM {tokens} WHERE tenant = $1 ORDER BY created_at DESC, id", tenant)
+	scan := func(row scanner) (Token, error) { return scanToken(row) }
+	return collect(ctx, scan)(s.rows(ctx,
+		"SELECT "+tokenColumns+" FROM {tokens} WHERE tenant = $1 ORDER BY created_at DESC, id", tenant))
 }
 
 // Token returns one token by its id, or a *NotFoundError.
 func (s *Store) Token(ctx context.Context, id string) (Token, error) {
+	missing := &NotFoundError{What: "token", Name: id}
 	if checkName("token", id) != nil {
-		return Token{}, &NotFoundError{What: "token", Name: id}
+		return Token{}, missing
 	}
 	t, err := scanToken(s.one(ctx, "SELECT "+tokenColumns+" FROM {tokens} WHERE id = $1", id))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Token{}, &NotFoundError{What: "token", Name: id}
-	case err != nil:
-		return Token{}, classify(ctx, "token", err)
-	}
-	return t, nil
+	return found(ctx, t, err, missing)
 }
 
 // RevokeToken ends a token: at once on this node, within 2 s on the others. Revoking it
