@@ -33,6 +33,8 @@ func (l *Lease) release(ctx context.Context) error {
 		l.sweep()
 	}
 	switch {
+	case before != nil && lost != nil && lost.Last > l.owner.Token:
+		return lost // it ran out, and somebody has had the lock since: that says more
 	case before != nil:
 		return before
 	case lost != nil:
