@@ -1,0 +1,410 @@
+package redis_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"apiengine/budget"
+	"apiengine/fault"
+	"apiengine/internal/testserver"
+	"apiengine/lockwrap"
+	"apiengine/lockwrap/redis"
+)
+
+// admin is a plain client for a look behind the scenes.
+func admin(t *testing.T, s *testserver.RedisServer) *goredis.Client {
+	t.Helper()
+	c := goredis.NewClient(&goredis.Options{Addr: strings.TrimPrefix(s.URL(), "redis://")})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func node(t *testing.T, url, prefix string) *lockwrap.Manager {
+	t.Helper()
+	m, err := lockwrap.New(lockwrap.Config{Backend: open(t, redis.Config{URL: url}), Instance: "n1", Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := m.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+func request(lease, wait time.Duration) lockwrap.Request {
+	return lockwrap.Request{Key: lockwrap.Key{Tenant: "acme", Scope: "OrderId", Value: "42"}, API: "order_pay",
+		Plan: budget.Plan{Lease: lease, Hold: lease, Wait: wait, Run: lease, Margin: budget.Margin(lease)}}
+}
+
+func acquire(t *testing.T, m *lockwrap.Manager, r lockwrap.Request) *lockwrap.Lease {
+	t.Helper()
+	l, err := m.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func release(t *testing.T, l *lockwrap.Lease) {
+	t.Helper()
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantLost(t *testing.T, err error, cause lockwrap.LossCause) {
+	t.Helper()
+	var l *lockwrap.LostError
+	if !errors.As(err, &l) || l.Cause != cause {
+		t.Errorf("got %v, want lost by %s", err, cause)
+	}
+}
+
+const (
+	lease   = 20 * time.Second
+	lockKey = ":{acme:OrderId:42}:l"
+	tokens  = ":{acme:OrderId:42}:f"
+)
+
+func TestALockedCallIsTwoRoundTripsAndLeavesOneCounter(t *testing.T) {
+	s := testserver.NewRedis(t)
+	a, m := admin(t, s), node(t, s.URL(), "p")
+	release(t, acquire(t, m, request(lease, 0))) // the server learns the scripts
+	before := commands(t, a)
+	for range 50 {
+		release(t, acquire(t, m, request(lease, time.Second)))
+	}
+	if got := commands(t, a) - before; got != 100 {
+		t.Errorf("50 locked calls made %d commands, want 100", got)
+	}
+	keys, err := a.Keys(t.Context(), "*").Result()
+	if err != nil || len(keys) != 1 || keys[0] != "p"+tokens {
+		t.Fatalf("keys %v, %v", keys, err)
+	}
+	if ttl := a.PTTL(t.Context(), keys[0]).Val(); ttl < 23*time.Hour || ttl > 24*time.Hour {
+		t.Errorf("the counter lives for %v, want a day", ttl)
+	}
+	r := request(10*time.Hour, 0)
+	release(t, acquire(t, m, r))
+	if ttl := a.PTTL(t.Context(), keys[0]).Val(); ttl < 99*time.Hour {
+		t.Errorf("the counter lives for %v, want ten times the longest hold", ttl)
+	}
+}
+
+// commands counts what the server has done but for connections' first steps.
+func commands(t *testing.T, a *goredis.Client) (n int) {
+	t.Helper()
+	info, err := a.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(info) {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if name == "evalsha" || name == "eval" {
+			var calls int
+			if _, err := fmt.Sscanf(rest, "%d", &calls); err != nil {
+				t.Fatal(err)
+			}
+			n += calls
+		}
+	}
+	return n
+}
+
+func TestTokensRiseWhenRedisForgets(t *testing.T) {
+	s := testserver.NewRedis(t)
+	a, m := admin(t, s), node(t, s.URL(), "p")
+	last := int64(0)
+	for i, forget := range []func(){
+		func() {},
+		func() { a.FlushAll(t.Context()) },
+		func() { a.Del(t.Context(), "p"+tokens) },
+		func() { a.Set(t.Context(), "p"+tokens, "rubbish", 0) },
+		func() { s.Restart(t) },
+		func() { a.ScriptFlush(t.Context()) },
+	} {
+		forget()
+		l := acquire(t, m, request(lease, 10*time.Second))
+		if l.Token() <= last {
+			t.Errorf("case %d: token %d after %d", i, l.Token(), last)
+		}
+		last = l.Token()
+		release(t, l)
+	}
+}
+
+func TestFlushWhileHeldIsALoss(t *testing.T) {
+	s := testserver.NewRedis(t)
+	a, m := admin(t, s), node(t, s.URL(), "p")
+	for name, check := range map[string]func(*lockwrap.Lease) error{
+		"confirm": func(l *lockwrap.Lease) error { return l.Confirm(t.Context()) },
+		"release": func(l *lockwrap.Lease) error { return l.Release(t.Context()) },
+	} {
+		l := acquire(t, m, request(lease, 0))
+		a.FlushAll(t.Context())
+		t.Log(name)
+		wantLost(t, check(l), lockwrap.TokenMismatch)
+		wantLost(t, l.Release(t.Context()), lockwrap.TokenMismatch)
+		next := acquire(t, m, request(lease, 0))
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		release(t, next)
+	}
+}
+
+func TestScriptFlushUnderWay(t *testing.T) {
+	s := testserver.NewRedis(t)
+	a, m := admin(t, s), node(t, s.URL(), "p")
+	for range 20 {
+		l := acquire(t, m, request(lease, 0))
+		a.ScriptFlush(t.Context())
+		if err := l.Confirm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.ScriptFlush(t.Context())
+		release(t, l)
+		a.ScriptFlush(t.Context())
+	}
+}
+
+func TestAFullMemoryStopsAcquiresOnly(t *testing.T) {
+	s := testserver.NewRedis(t)
+	a, m := admin(t, s), node(t, s.URL(), "p")
+	r := request(300*time.Millisecond, 0)
+	r.Plan.Renew, r.Plan.Hold = 100*time.Millisecond, time.Hour
+	l := acquire(t, m, r)
+	other := request(lease, 0)
+	other.Key.Value = "43"
+	release(t, acquire(t, m, other))
+	a.ConfigSet(t.Context(), "maxmemory", "1")
+	_, err := m.Acquire(t.Context(), other)
+	var refused *lockwrap.BackendError
+	if !errors.As(err, &refused) || fault.Of(err) != fault.LockUnavailable {
+		t.Errorf("acquire: %v, want a *BackendError and not busy", err)
+	}
+	first := l.Deadline()
+	for !l.Deadline().After(first) { // a renewal still gets through
+		if err := l.Confirm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release(t, l)
+	if n := a.Exists(t.Context(), "p"+lockKey).Val(); n != 0 {
+		t.Error("the lock is still there")
+	}
+}
+
+func TestAnswersThatGetLost(t *testing.T) {
+	s := testserver.NewRedis(t)
+	p, a := newProxy(t, s.Port), admin(t, s)
+	m, other := node(t, p.url(), "p"), node(t, s.URL(), "p")
+	release(t, acquire(t, m, request(lease, 0)))
+	for _, c := range []struct {
+		name    string
+		acquire []lineFault
+		release []lineFault
+	}{
+		{"of the acquire", []lineFault{loseReply}, nil},
+		{"of two acquires", []lineFault{loseReply, loseReply}, nil},
+		{"the acquire itself", []lineFault{loseCall}, nil},
+		{"of the release", nil, []lineFault{loseReply}},
+		{"the release itself", nil, []lineFault{loseCall}},
+		{"all of them", []lineFault{loseCall, loseReply}, []lineFault{loseReply, loseCall}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			was, _ := a.Get(t.Context(), "p"+tokens).Int64()
+			p.next(c.acquire...)
+			l := acquire(t, m, request(lease, 10*time.Second))
+			if now, _ := a.Get(t.Context(), "p"+tokens).Int64(); now != l.Token() || now <= was {
+				t.Errorf("the counter is at %d, was at %d, the lease has %d: want one grant", now, was, l.Token())
+			}
+			if err := l.Confirm(t.Context()); err != nil {
+				t.Error(err)
+			}
+			p.next(c.release...)
+			release(t, l) // it was ours until we let go, and it says so
+			release(t, acquire(t, other, request(lease, 0)))
+		})
+	}
+}
+
+func TestACallerThatLeavesMidCommandLeavesNoKey(t *testing.T) {
+	s := testserver.NewRedis(t)
+	p, a := newProxy(t, s.Port), admin(t, s)
+	m := node(t, p.url(), "p")
+	release(t, acquire(t, m, request(lease, 0)))
+	p.next(holdReply)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-p.seen // the server has done it, the client has not heard
+		cancel()
+	}()
+	_, err := m.Acquire(ctx, request(lease, lease))
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if n := a.Exists(t.Context(), "p"+lockKey).Val(); n != 1 {
+		t.Fatal("the test is void: the lock was not taken")
+	}
+	p.release()
+	if err := m.Close(t.Context()); err != nil { // waits for the clean-up
+		t.Fatal(err)
+	}
+	if n := a.Exists(t.Context(), "p"+lockKey).Val(); n != 0 {
+		t.Error("the lock of a caller that left is still there")
+	}
+}
+
+func TestAStoppedServer(t *testing.T) {
+	s := testserver.NewRedis(t)
+	m := node(t, s.URL(), "p")
+	r := request(3*time.Second, 0)
+	r.Key.Value, r.Plan.Renew, r.Plan.Hold = "renewed", time.Second, time.Hour
+	kept := acquire(t, m, r)
+	release(t, acquire(t, m, request(lease, 0)))
+
+	if err := s.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_, err := m.Acquire(t.Context(), request(lease, 300*time.Millisecond))
+	took := time.Since(began)
+	if fault.Of(err) != fault.LockUnavailable || took < 250*time.Millisecond || took > time.Second {
+		t.Errorf("acquire with a cap of 300 ms: %v after %v", err, took)
+	}
+	if err := m.Ready(t.Context()); fault.Of(err) != fault.LockUnavailable {
+		t.Errorf("Ready: %v", err)
+	}
+	<-time.After(time.Until(began.Add(1500 * time.Millisecond))) // half of the renewed lease
+	if err := s.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+
+	l := acquire(t, m, request(lease, 10*time.Second)) // what the stopped server had in its buffers is cleaned up
+	release(t, l)
+	if err := m.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	first := kept.Deadline()
+	for !kept.Deadline().After(first) {
+		if err := kept.Err(); err != nil {
+			t.Fatalf("half a lease of silence cost the renewed lock: %v", err)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	release(t, kept)
+}
+
+func TestAMissingServer(t *testing.T) {
+	s := testserver.NewRedis(t)
+	m := node(t, s.URL(), "p")
+	l := acquire(t, m, request(3*time.Second, 0))
+	s.Kill()
+	began := time.Now()
+	_, err := m.Acquire(t.Context(), lockwrap.Request{Key: lockwrap.Key{Tenant: "a", Scope: "b"}, Plan: request(lease, 0).Plan})
+	if fault.Of(err) != fault.LockUnavailable || time.Since(began) > 2*time.Second {
+		t.Errorf("acquire: %v after %v", err, time.Since(began))
+	}
+	if strings.Contains(fault.Public(err), "127.0.0.1") {
+		t.Errorf("the public text shows the address: %s", fault.Public(err))
+	}
+	wantLost(t, l.Confirm(t.Context()), lockwrap.ConfirmFailed)
+	wantLost(t, l.Release(t.Context()), lockwrap.ConfirmFailed)
+	s.Restart(t)
+	release(t, acquire(t, m, request(lease, 10*time.Second)))
+}
+
+func TestAUserWithoutRights(t *testing.T) {
+	s := testserver.NewRedis(t)
+	a := admin(t, s)
+	set := func(rules ...string) {
+		args := []any{"ACL", "SETUSER", "locks", "on", ">pa/ss", "resetkeys", "nocommands"}
+		for _, r := range rules {
+			args = append(args, r)
+		}
+		if err := a.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := strings.Replace(s.URL(), "redis://", "redis://locks:pa%2Fss@", 1)
+	set("+ping")
+	m := node(t, url, "p")
+	_, err := m.Acquire(t.Context(), request(lease, 0))
+	var refused *lockwrap.BackendError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("without rights: %v, want a *BackendError", err)
+	}
+	// What the package needs, and nothing of channels.
+	set("~p:*", "+ping", "+evalsha", "+eval", "+get", "+set", "+del", "+pexpire", "+pttl", "+time")
+	l := acquire(t, m, request(lease, 0))
+	if err := l.Confirm(t.Context()); err != nil {
+		t.Error(err)
+	}
+	release(t, l)
+}
+
+func TestAKeyThatIsNotALock(t *testing.T) {
+	s := testserver.NewRedis(t)
+	a, m := admin(t, s), node(t, s.URL(), "p")
+	a.Set(t.Context(), "p"+lockKey, "somebody else's", 0)
+	_, err := m.Acquire(t.Context(), request(lease, 0))
+	var busy *lockwrap.BusyError
+	if !errors.As(err, &busy) || busy.Holder != (lockwrap.Holder{}) {
+		t.Errorf("a foreign string: %v, want busy by an unknown holder", err)
+	}
+	a.Del(t.Context(), "p"+lockKey)
+	a.LPush(t.Context(), "p"+lockKey, "a list")
+	_, err = m.Acquire(t.Context(), request(lease, 0))
+	var refused *lockwrap.BackendError
+	if !errors.As(err, &refused) {
+		t.Errorf("a foreign list: %v, want a *BackendError", err)
+	}
+	a.Del(t.Context(), "p"+lockKey)
+	l := acquire(t, m, request(lease, 0))
+	a.Persist(t.Context(), "p"+lockKey)
+	if err := l.Confirm(t.Context()); err != nil {
+		t.Errorf("a lock without an end: %v", err)
+	}
+	release(t, l)
+}
+
+func TestCluster(t *testing.T) {
+	s := testserver.NewRedis(t, "--cluster-enabled", "yes")
+	a := admin(t, s)
+	if err := a.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(a.ClusterInfo(t.Context()).Val(), "cluster_state:ok"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the cluster does not come up")
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	prefix := "t-" + rand.Text()
+	m := node(t, strings.Replace(s.URL(), "redis://", "redis-cluster://", 1), prefix)
+	for i := range 50 { // over many slots; a script with keys of two slots would be refused
+		r := request(lease, 0)
+		r.Key.Value = fmt.Sprintf("{%d}", i)
+		l := acquire(t, m, r)
+		if err := l.Confirm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Acquire(t.Context(), r); fault.Of(err) != fault.LockBusy {
+			t.Errorf("a second holder: %v", err)
+		}
+		release(t, l)
+	}
+}
