@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type folder struct {
 	tenant string
 	by     string            // who the saves are by, in the history
 	loaded map[string]string // file name -> key, of what this folder brought
+	second map[string]bool   // files whose API another file brought
 }
 
 // load applies the schema and every definition file, and returns what went wrong, joined:
@@ -53,18 +55,10 @@ func (f *folder) files(ctx context.Context, names []string) iter.Seq2[string, er
 	return func(yield func(string, error) bool) {
 		var gone []string
 		for _, name := range names {
-			if !apis.IsFile(name) {
-				continue
-			}
-			src, err := fs.ReadFile(f.fsys, name)
+			err := f.file(ctx, name)
 			if errors.Is(err, fs.ErrNotExist) {
 				gone = append(gone, name)
-				continue
-			}
-			if err == nil {
-				err = f.push(ctx, name, src)
-			}
-			if err != nil && !yield(name, err) {
+			} else if err != nil && !yield(name, err) {
 				return
 			}
 		}
@@ -73,7 +67,23 @@ func (f *folder) files(ctx context.Context, names []string) iter.Seq2[string, er
 				return
 			}
 		}
+		if len(gone) > 0 && len(f.second) > 0 { // what they brought may be another's now
+			again := slices.Sorted(maps.Keys(f.second))
+			clear(f.second)
+			f.files(ctx, again)(yield)
+		}
 	}
+}
+
+func (f *folder) file(ctx context.Context, name string) error {
+	if !apis.IsFile(name) {
+		return nil
+	}
+	src, err := fs.ReadFile(f.fsys, name)
+	if err != nil {
+		return err
+	}
+	return f.push(ctx, name, src)
 }
 
 func (f *folder) push(ctx context.Context, name string, src []byte) error {
@@ -82,6 +92,10 @@ func (f *folder) push(ctx context.Context, name string, src []byte) error {
 		return err
 	}
 	if other := f.bringer(def.ApiEngineKey, name); other != "" {
+		if f.second == nil {
+			f.second = map[string]bool{}
+		}
+		f.second[name] = true
 		return fmt.Errorf("%s: the API %s is already defined by %s", name, def.ApiEngineKey, other)
 	}
 	saved, err := f.app.library.save(ctx, saving{tenant: f.tenant, def: def, by: f.by})

@@ -82,7 +82,7 @@ func (a *App) checks() []server.Check {
 func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	l, err := net.Listen("tcp", a.Settings.Addr)
 	if err != nil {
-		return &SettingError{"addr", err.Error()}
+		return &SettingError{"addr", "cannot be listened on: " + err.Error()}
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -123,7 +123,7 @@ func (a *App) loadFolders(ctx context.Context, group *errgroup.Group) error {
 	}
 	if _, err := a.Store.Tenant(ctx, a.Settings.ApisTo); err != nil {
 		if fault.Of(err) == fault.NotFound {
-			return &SettingError{"apis-tenant", "names no tenant: " + err.Error()}
+			return &SettingError{"apis-tenant", "names no tenant: " + fault.Public(err)}
 		}
 		return err
 	}

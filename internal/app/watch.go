@@ -27,8 +27,10 @@ type watch struct {
 }
 
 func openWatch(dir string) (*watch, error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, errors.Join(fmt.Errorf("%s is no folder that can be read", dir), err)
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("must be a folder, %s is none", dir)
 	}
 	w := &watch{dir: dir, schema: filepath.Join(dir, "schema")}
 	var err error
