@@ -3,7 +3,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: check fmt vet test bench build
+.PHONY: check fmt vet test bench build tour reference
 
 check: fmt vet test ## everything a change must pass
 
@@ -26,3 +26,10 @@ bench: ## the figures of docs/performance.md; takes about five minutes on a quie
 
 build: ## bin/apiengine, static
 	CGO_ENABLED=0 go build -o bin/apiengine ./cmd/apiengine
+
+tour: build ## docs/tour.md, run again
+	scripts/tour.sh bin/apiengine >docs/tour.new
+	mv docs/tour.new docs/tour.md
+
+reference: ## the table of natives in docs/scripts.md, from the code
+	APIENGINE_TEST_WRITE=1 go test ./engine_test -run TestDocs

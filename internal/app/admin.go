@@ -122,13 +122,25 @@ func (s adminSQL) Statement(ctx context.Context, tenant, sql string) (server.SQL
 type adminTokens struct{ *store.Store }
 
 func (t adminTokens) List(ctx context.Context, tenant string) ([]server.TokenInfo, error) {
-	list, err := t.Tokens(ctx, tenant)
-	if err != nil {
-		return nil, err
+	tenants := []string{tenant}
+	if tenant == "" { // every tenant's, after those for the whole platform
+		all, err := t.Tenants(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range all {
+			tenants = append(tenants, one.Name)
+		}
 	}
-	out := make([]server.TokenInfo, len(list))
-	for i, one := range list {
-		out[i] = tokenInfo(one)
+	var out []server.TokenInfo
+	for _, name := range tenants {
+		list, err := t.Tokens(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list {
+			out = append(out, tokenInfo(one))
+		}
 	}
 	return out, nil
 }

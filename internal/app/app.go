@@ -106,10 +106,18 @@ func (a *App) openStore(ctx context.Context) error {
 		cfg.SQLitePath, cfg.Pool = "", a.pool
 	}
 	if a.Store, err = store.Open(ctx, cfg); err != nil {
-		return fmt.Errorf("the platform's database: %w", err)
+		return fmt.Errorf("%s: %w", databaseName(s), err)
 	}
 	a.onClose(func(context.Context) error { return a.Store.Close() })
 	return nil
+}
+
+// databaseName is where an operator sets the platform's database.
+func databaseName(s *Settings) string {
+	if s.DatabaseURL != "" {
+		return "--database-url"
+	}
+	return "the database in --data-dir"
 }
 
 func (a *App) openDatabases(context.Context) error {

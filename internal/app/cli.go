@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -56,11 +57,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 func run(ctx context.Context, args []string, io streams) int {
 	goredis.SetLogger(redisLog{}) // its own words would break the log's form
 	var c commands
-	exited := -1
-	parser, err := kong.New(&c, kong.Name("apiengine"), kong.UsageOnError(), kong.Writers(io.out, io.err),
+	file, exited := &settingsFile{}, -1
+	parser, err := kong.New(&c, kong.Name("apiengine"), kong.Writers(io.out, io.err),
 		kong.Description("HTTP endpoints in JavaScript, each inside its own distributed lock."),
-		kong.Exit(func(code int) { exited = code }), kong.Configuration(yamlResolver),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io))
+		kong.Exit(func(code int) { exited = code }), kong.Configuration(file.load), kong.Resolvers(file),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, file))
 	if err != nil {
 		fmt.Fprintln(io.err, "apiengine:", err)
 		return exitFailed
@@ -70,10 +71,22 @@ func run(ctx context.Context, args []string, io streams) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintln(io.err, "apiengine:", err)
+		fmt.Fprintln(io.err, "apiengine:", usageText(err))
 		return exitUsage
 	}
 	return exitCode(k.Run(parser), io.err)
+}
+
+// usageText says what is wrong with the command line and where to read on.
+func usageText(err error) string {
+	if f := (*fs.PathError)(nil); errors.As(err, &f) {
+		return "--config " + err.Error()
+	}
+	help := "apiengine --help"
+	if p := (*kong.ParseError)(nil); errors.As(err, &p) && p.Context.Selected() != nil {
+		help = "apiengine " + p.Context.Selected().Path() + " --help"
+	}
+	return fmt.Sprintf("%v\n%q says more", err, help)
 }
 
 // exitCode reports an error and tells usage from failure.

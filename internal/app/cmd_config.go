@@ -3,14 +3,14 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"os"
+	"reflect"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 )
 
-// configCmd prints every setting with its origin.
+// configCmd prints every setting with its origin, and then fails on what would stop serve.
 type configCmd struct {
 	Settings `embed:""`
 	JSON     bool `name:"json" help:"Print JSON."`
@@ -19,7 +19,7 @@ type configCmd struct {
 type settingRow struct{ Name, Value, Origin string }
 
 // Run implements the command.
-func (c *configCmd) Run(k *kong.Context, io streams) error {
+func (c *configCmd) Run(k *kong.Context, file *settingsFile, io streams) error {
 	given := map[string]bool{}
 	for _, p := range k.Path {
 		if p.Flag != nil && !p.Resolved {
@@ -31,10 +31,19 @@ func (c *configCmd) Run(k *kong.Context, io streams) error {
 		if f.Name == "json" || f.Name == "help" {
 			continue
 		}
-		rows = append(rows, settingRow{f.Name, shown(f), origin(k, f, given[f.Name])})
+		rows = append(rows, settingRow{f.Name, shown(f), file.origin(f, given[f.Name])})
 	}
-	if c.JSON {
-		return json.NewEncoder(io.out).Encode(rows)
+	if err := printSettings(io, rows, c.JSON); err != nil {
+		return err
+	}
+	return c.Check()
+}
+
+func printSettings(io streams, rows []settingRow, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(io.out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(rows)
 	}
 	w := tabwriter.NewWriter(io.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tORIGIN")
@@ -45,31 +54,30 @@ func (c *configCmd) Run(k *kong.Context, io streams) error {
 }
 
 // origin tells where a flag's value comes from.
-func origin(k *kong.Context, f *kong.Flag, given bool) string {
+func (f *settingsFile) origin(flag *kong.Flag, given bool) string {
 	if given {
 		return "flag"
 	}
-	for _, env := range f.Envs {
-		if _, set := os.LookupEnv(env); set {
-			return "environment " + env
-		}
+	if env, _ := envOf(flag); env != "" {
+		return "environment " + env
 	}
-	if k.FlagValue(f) != nil && f.Set && !f.Target.IsZero() && fmt.Sprint(f.Target.Interface()) != defaultText(f) {
+	if _, ok := f.values[flag.Name]; ok {
 		return "file"
 	}
 	return "default"
 }
 
-func defaultText(f *kong.Flag) string { return f.Default }
-
 // shown is a value for people's eyes: secrets are masked, passwords in addresses too.
 func shown(f *kong.Flag) string {
-	text := strings.Trim(fmt.Sprint(f.Target.Interface()), "[]")
+	text := fmt.Sprint(f.Target.Interface())
+	if f.Target.Kind() == reflect.Slice {
+		text = strings.Join(f.Target.Interface().([]string), ",")
+	}
 	switch secret := f.Tag.Get("secret"); {
 	case text == "" || secret == "":
 		return text
 	case secret == "url":
 		return maskURL(text)
 	}
-	return "********"
+	return masked
 }

@@ -9,7 +9,7 @@ import (
 // migrateCmd brings the platform's database up to date without serving.
 type migrateCmd struct {
 	DataDir     string `default:"./data" env:"APIENGINE_DATA_DIR" help:"Folder of the embedded database."`
-	DatabaseURL string `name:"database-url" env:"APIENGINE_DATABASE_URL" help:"PostgreSQL. None: SQLite in data-dir."`
+	DatabaseURL string `name:"database-url" env:"APIENGINE_DATABASE_URL" secret:"url" help:"PostgreSQL. None: SQLite in data-dir."`
 	JSON        bool   `name:"json" help:"Print JSON."`
 }
 
@@ -45,5 +45,5 @@ func (c *migrateCmd) Run(ctx context.Context, io streams) error {
 		}
 	}
 	applied, pending, err := a.Store.Migrations(ctx)
-	return show(io, c.JSON, migrated{applied, pending}, err)
+	return show(io, c.JSON, migrated{append([]string{}, applied...), append([]string{}, pending...)}, err)
 }

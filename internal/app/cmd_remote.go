@@ -68,16 +68,13 @@ func errorJSON(io streams, err error) error {
 }
 
 type checkCmd struct {
-	Dir  string `arg:"" type:"existingdir" help:"Folder of definition files."`
+	Dir  string `arg:"" help:"Folder of definition files."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
 // Run implements the command.
 func (c *checkCmd) Run(io streams) error {
-	found, err := client.Check(c.Dir, func(d apis.Definition) error {
-		_, err := compile(d)
-		return err
-	})
+	found, err := client.Check(c.Dir, compiles)
 	return show(io, c.JSON, found, err)
 }
 
@@ -86,22 +83,28 @@ func compile(d apis.Definition) (*jsbridge.Program, error) {
 	return jsbridge.Compile(jsbridge.Source{Name: d.FileName(), Code: d.ApiV8Code, Language: d.Language, FirstLine: d.FirstLine})
 }
 
+// compiles finds what is wrong with a definition's script.
+func compiles(d apis.Definition) error {
+	_, err := compile(d)
+	return err
+}
+
 type pushCmd struct {
 	remote
-	Dir   string `arg:"" type:"existingdir" help:"Folder of definition files."`
+	Dir   string `arg:"" help:"Folder of definition files."`
 	Force bool   `help:"Overwrite what was changed on the server since the last pull or push."`
 	Prune bool   `help:"Remove APIs whose file is gone since the last pull or push."`
 }
 
 // Run implements the command.
 func (c *pushCmd) Run(ctx context.Context, io streams) error {
-	done, err := c.client().Push(ctx, c.Dir, client.PushOptions{Force: c.Force, Prune: c.Prune})
+	done, err := c.client().Push(ctx, c.Dir, client.PushOptions{Force: c.Force, Prune: c.Prune, Compile: compiles})
 	return show(io, c.JSON, done, err)
 }
 
 type pullCmd struct {
 	remote
-	Dir   string `arg:"" type:"path" help:"Folder to write into."`
+	Dir   string `arg:"" help:"Folder to write into."`
 	Force bool   `help:"Overwrite files that were changed here since the last pull or push."`
 }
 
@@ -113,13 +116,18 @@ func (c *pullCmd) Run(ctx context.Context, io streams) error {
 
 type diffCmd struct {
 	remote
-	Dir string `arg:"" type:"existingdir" help:"Folder of definition files."`
+	Dir      string `arg:"" help:"Folder of definition files."`
+	ExitCode bool   `help:"Fail (exit code 1) when push would change something."`
 }
 
 // Run implements the command.
 func (c *diffCmd) Run(ctx context.Context, io streams) error {
 	found, err := c.client().Diff(ctx, c.Dir)
-	return show(io, c.JSON, found, err)
+	err = show(io, c.JSON, found, err)
+	if err == nil && (len(found.Problems) > 0 || c.ExitCode && found.Differs()) {
+		return errReported
+	}
+	return err
 }
 
 // call is the API and the parameters of run and plan.
@@ -156,6 +164,9 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 		return err
 	}
 	done, err := c.client().Run(ctx, client.RunRequest{Key: c.Key, Param: param, Version: c.Version})
+	if err == nil && !c.JSON {
+		fmt.Fprint(io.err, done.ConsoleText()) // apart from the answer, which may be piped on
+	}
 	return show(io, c.JSON, done, err)
 }
 
@@ -184,12 +195,16 @@ type tokenCreateCmd struct {
 	remote
 	Name    string        `arg:"" help:"What the token is for."`
 	Roles   []string      `name:"role" help:"Roles, for ApiRole; admin, author and viewer also open the admin API."`
-	Expires time.Duration `help:"End the token after this time; none: never."`
+	Expires time.Duration `help:"End the token after this time, such as 720h; none: never."`
+	Every   bool          `name:"all-tenants" help:"Make a token for every tenant; only such a token can."`
 }
 
 // Run implements the command.
 func (c *tokenCreateCmd) Run(ctx context.Context, io streams) error {
-	t := client.NewToken{Name: c.Name, Roles: c.Roles}
+	t := client.NewToken{Name: c.Name, Roles: c.Roles, AllTenants: c.Every}
+	if c.Expires < 0 {
+		return &SettingError{"expires", "must not be negative"}
+	}
 	if c.Expires > 0 {
 		at := time.Now().Add(c.Expires)
 		t.ExpiresAt = &at

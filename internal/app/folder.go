@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"path"
+	"slices"
+	"strings"
 
 	"apiengine/apis"
+	"apiengine/fault"
 	"apiengine/store/tenantdb"
 )
 
@@ -19,35 +24,66 @@ type folder struct {
 	tenant string
 	by     string            // who the saves are by, in the history
 	loaded map[string]string // file name -> key, of what this folder brought
+	second map[string]bool   // files whose API another file brought
 }
 
 // load applies the schema and every definition file, and returns what went wrong, joined:
 // one broken file does not keep the others out.
 func (f *folder) load(ctx context.Context) error {
-	names, err := fs.Glob(f.fsys, "*")
-	if err != nil {
-		return err
-	}
 	errs := []error{f.schema(ctx)}
-	for _, name := range names {
-		errs = append(errs, f.file(ctx, name))
+	for _, err := range f.files(ctx, f.names()) {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// file loads one definition file, or removes the API of one that is gone.
+// names are the definition files of the folder, and those that it once brought.
+func (f *folder) names() []string {
+	names, _ := fs.Glob(f.fsys, "*") // the pattern is good
+	for name := range f.loaded {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// files loads the definition files of these names, then removes the APIs of those that are
+// gone: a file that was only renamed keeps its API. It yields the problem of each.
+func (f *folder) files(ctx context.Context, names []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var gone []string
+		for _, name := range names {
+			err := f.file(ctx, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				gone = append(gone, name)
+			} else if err != nil && !yield(name, err) {
+				return
+			}
+		}
+		for _, name := range gone {
+			if err := f.gone(ctx, name); err != nil && !yield(name, err) {
+				return
+			}
+		}
+		if len(gone) > 0 && len(f.second) > 0 { // what they brought may be another's now
+			again := slices.Sorted(maps.Keys(f.second))
+			clear(f.second)
+			f.files(ctx, again)(yield)
+		}
+	}
+}
+
 func (f *folder) file(ctx context.Context, name string) error {
 	if !apis.IsFile(name) {
 		return nil
 	}
 	src, err := fs.ReadFile(f.fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f.gone(ctx, name)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = f.push(ctx, name, src)
-	}
-	return err
+	return f.push(ctx, name, src)
 }
 
 func (f *folder) push(ctx context.Context, name string, src []byte) error {
@@ -55,28 +91,55 @@ func (f *folder) push(ctx context.Context, name string, src []byte) error {
 	if err != nil {
 		return err
 	}
+	if other := f.bringer(def.ApiEngineKey, name); other != "" {
+		if f.second == nil {
+			f.second = map[string]bool{}
+		}
+		f.second[name] = true
+		return fmt.Errorf("%s: the API %s is already defined by %s", name, def.ApiEngineKey, other)
+	}
 	saved, err := f.app.library.save(ctx, saving{tenant: f.tenant, def: def, by: f.by})
 	if err != nil {
 		return err
+	}
+	if was, ok := f.loaded[name]; ok && !strings.EqualFold(was, saved.Key) { // the key was changed in the file
+		err = f.gone(ctx, name)
 	}
 	if f.loaded == nil {
 		f.loaded = map[string]string{}
 	}
 	f.loaded[name] = saved.Key
 	f.app.Log.Info("definition file loaded", "file", name, "api", saved.Key, "version", saved.Version)
-	return nil
+	return err
 }
 
+// bringer is another file, still there, that defines key; "" for none.
+func (f *folder) bringer(key, name string) string {
+	for other, has := range f.loaded {
+		if other == name || !strings.EqualFold(has, key) {
+			continue
+		}
+		if _, err := fs.Stat(f.fsys, other); err == nil {
+			return other
+		}
+	}
+	return ""
+}
+
+// gone removes the API that a file brought, unless another file has it now.
 func (f *folder) gone(ctx context.Context, name string) error {
 	key, ours := f.loaded[name]
 	if !ours {
 		return nil
 	}
-	delete(f.loaded, name)
-	if err := f.app.library.remove(ctx, f.tenant, key, nil, f.by); err != nil {
-		return fmt.Errorf("removing the API of %s: %w", name, err)
+	if f.bringer(key, name) == "" {
+		err := f.app.library.remove(ctx, f.tenant, key, nil, f.by)
+		if err != nil && fault.Of(err) != fault.NotFound {
+			return fmt.Errorf("removing the API of %s: %w", name, err)
+		}
+		f.app.Log.Info("definition file is gone, its API too", "file", name, "api", key)
 	}
-	f.app.Log.Info("definition file is gone, its API too", "file", name, "api", key)
+	delete(f.loaded, name)
 	return nil
 }
 

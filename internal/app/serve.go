@@ -8,12 +8,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"apiengine/examples"
+	"apiengine/fault"
 	"apiengine/server"
 )
 
@@ -81,7 +82,7 @@ func (a *App) checks() []server.Check {
 func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	l, err := net.Listen("tcp", a.Settings.Addr)
 	if err != nil {
-		return &SettingError{"addr", err.Error()}
+		return &SettingError{"addr", "cannot be listened on: " + err.Error()}
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -91,7 +92,8 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())
 	}
-	h := a.server.HTTPServer()
+	h, calls := a.server.HTTPServer(), newRunning()
+	h.Handler = calls.count(h.Handler)
 	group.Go(func() error {
 		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -103,23 +105,10 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	case <-ctx.Done():
 	case <-background.Done(): // a part failed
 	}
-	a.Log.Info("shutting down", "grace", a.Settings.Grace)
-	err = a.drain(ctx, h)
+	a.Log.Info("shutting down", "grace", a.Settings.Grace.String())
+	err = a.drain(ctx, h, calls)
 	stop()
 	return errors.Join(group.Wait(), err)
-}
-
-// drain stops taking calls and waits for the running ones, at most the grace.
-func (a *App) drain(ctx context.Context, h *http.Server) error {
-	a.server.Drain()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.Settings.Grace)
-	defer cancel()
-	err := h.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		a.Log.Warn("calls were still running at the end of the grace, they are cut off")
-		return errors.Join(fmt.Errorf("calls were still running after %v", a.Settings.Grace), h.Close())
-	}
-	return err
 }
 
 // loadFolders loads the examples and the folder of definitions, which it goes on watching.
@@ -132,18 +121,20 @@ func (a *App) loadFolders(ctx context.Context, group *errgroup.Group) error {
 	if dir == "" {
 		return nil
 	}
-	ready, failed := make(chan struct{}), make(chan error, 1)
-	group.Go(func() error {
-		err := a.watchFolder(ctx, dir, sync.OnceFunc(func() { close(ready) }))
-		failed <- err
-		return err
-	})
-	select {
-	case <-ready:
-		return nil
-	case err := <-failed:
+	if _, err := a.Store.Tenant(ctx, a.Settings.ApisTo); err != nil {
+		if fault.Of(err) == fault.NotFound {
+			return &SettingError{"apis-tenant", "names no tenant: " + fault.Public(err)}
+		}
 		return err
 	}
+	w, err := openWatch(dir)
+	if err != nil {
+		return &SettingError{"apis-dir", err.Error()}
+	}
+	f := &folder{app: a, fsys: os.DirFS(dir), tenant: a.Settings.ApisTo, by: "apis-dir"}
+	a.complain(dir, f.load(ctx)) // what changes meanwhile waits in w
+	group.Go(func() error { return a.follow(ctx, w, f) })
+	return nil
 }
 
 // greet tells a newcomer where to go.

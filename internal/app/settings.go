@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -79,6 +78,7 @@ func (s *Settings) Check() error {
 		{"max-tenant-calls", atLeastOne(int64(s.MaxTenantCalls))},
 		{"max-waiters", atLeastOne(int64(s.MaxWaiters))},
 		{"trusted-proxies", networksProblem(s.TrustedProxies)},
+		{"redirect-hosts", hostsProblem(s.RedirectHosts)},
 		{"admin-token", adminTokenProblem(s.AdminToken)},
 		{"secret-key", secretKeyProblem(s.SecretKey)},
 		{"jwt-jwks-url", s.jwtProblem()},
@@ -196,6 +196,16 @@ func networksProblem(list []string) string {
 	return ""
 }
 
+// hostsProblem takes what a browser sends as Host: a name or an address, with a port or without.
+func hostsProblem(list []string) string {
+	for _, h := range list {
+		if h == "" || strings.ContainsAny(h, "/@?# \t") {
+			return fmt.Sprintf("must be hosts such as shop.example.com, not %q", h)
+		}
+	}
+	return ""
+}
+
 func adminTokenProblem(t string) string {
 	if t != "" && len(t) < 32 {
 		return "must have at least 32 characters"
@@ -235,11 +245,36 @@ func (s *Settings) instanceName() string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
-// maskURL hides the password of an address.
+// masked stands for a secret.
+const masked = "********"
+
+// maskURL hides the password of an address, and those in its query. Lists of hosts, which
+// net/url does not take, come through.
 func maskURL(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "[not an address]"
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return masked
 	}
-	return u.Redacted()
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, _, hasPassword := strings.Cut(rest[:at], ":")
+		if hasPassword {
+			user += ":" + masked
+		}
+		rest = user + rest[at:]
+	}
+	if hasQuery {
+		rest += "?" + maskQuery(query)
+	}
+	return scheme + "://" + rest
+}
+
+func maskQuery(query string) string {
+	fields := strings.Split(query, "&")
+	for i, f := range fields {
+		if name, _, _ := strings.Cut(f, "="); strings.Contains(strings.ToLower(name), "password") {
+			fields[i] = name + "=" + masked
+		}
+	}
+	return strings.Join(fields, "&")
 }

@@ -3,31 +3,50 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"apiengine/fault"
 )
 
-// settle is how long a file must rest before it is read: editors write in several steps.
-const settle = 50 * time.Millisecond
+const (
+	// settle is how long a folder must rest before it is read: editors write in several steps.
+	settle = 50 * time.Millisecond
+	// retryAfter is the pause before what the store could not take is tried again.
+	retryAfter = time.Second
+)
 
-// watchFolder loads dir and then every file in it that changes, until ctx ends.
-func (a *App) watchFolder(ctx context.Context, dir string, ready func()) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
+// watch tells what changes in a folder of definitions and in its folder schema.
+type watch struct {
+	*fsnotify.Watcher
+	dir, schema string
+}
+
+func openWatch(dir string) (*watch, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("must be a folder, %s is none", dir)
 	}
+	w := &watch{dir: dir, schema: filepath.Join(dir, "schema")}
+	var err error
+	if w.Watcher, err = fsnotify.NewWatcher(); err != nil {
+		return nil, err
+	}
+	if err := w.Add(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s cannot be watched: %w", dir, err), w.Close())
+	}
+	_ = w.Add(w.schema) // there need not be one; a folder made later is seen by follow
+	return w, nil
+}
+
+// follow loads every file of the folder that changes, until ctx ends, and closes w.
+func (a *App) follow(ctx context.Context, w *watch, f *folder) error {
 	defer w.Close()
-	if err := w.Add(dir); err != nil { // before the first load, so that no change is missed
-		return &SettingError{"apis-dir", err.Error()}
-	}
-	schema := filepath.Join(dir, "schema")
-	_ = w.Add(schema) // there need not be one; a folder made later is seen below
-	f := &folder{app: a, fsys: os.DirFS(dir), tenant: a.Settings.ApisTo, by: "apis-dir"}
-	a.complain(dir, f.load(ctx))
-	ready()
 	changed := map[string]bool{}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -35,34 +54,54 @@ func (a *App) watchFolder(ctx context.Context, dir string, ready func()) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-w.Errors:
-			a.Log.Error("watching the folder", "folder", dir, "error", err)
+		case err := <-w.Errors: // events may be lost: look at everything
+			a.Log.Error("watching the folder", "folder", w.dir, "error", err)
+			changed[w.schema] = true
+			for _, name := range f.names() {
+				changed[filepath.Join(w.dir, name)] = true
+			}
+			timer.Reset(settle)
 		case e := <-w.Events:
-			if e.Name == schema {
-				_ = w.Add(schema) // it may already be gone again
+			if e.Name == w.schema {
+				_ = w.Add(w.schema) // it may already be gone again
 			}
 			changed[e.Name] = true
 			timer.Reset(settle)
 		case <-timer.C:
-			a.reload(ctx, f, dir, changed)
-			clear(changed)
+			if changed = a.reload(ctx, w, f, changed); len(changed) > 0 {
+				timer.Reset(retryAfter)
+			}
 		}
 	}
 }
 
-// reload looks at what changed.
-func (a *App) reload(ctx context.Context, f *folder, dir string, changed map[string]bool) {
+// reload looks at what changed, the tables first, and returns what must be tried again.
+func (a *App) reload(ctx context.Context, w *watch, f *folder, changed map[string]bool) map[string]bool {
+	again := map[string]bool{}
+	var names []string
 	schema := false
-	for name := range changed {
-		if filepath.Dir(name) == dir && filepath.Base(name) != "schema" {
-			a.complain(dir, f.file(ctx, filepath.Base(name)))
+	for path := range changed {
+		if filepath.Dir(path) == w.dir && path != w.schema {
+			names = append(names, filepath.Base(path))
 		} else {
 			schema = true
 		}
 	}
 	if schema {
-		a.complain(dir, f.schema(ctx))
+		if err := f.schema(ctx); err != nil {
+			a.complain(w.dir, err)
+			if fault.Of(err) == fault.StoreUnavailable {
+				again[w.schema] = true
+			}
+		}
 	}
+	for name, err := range f.files(ctx, names) {
+		a.complain(w.dir, err)
+		if fault.Of(err) == fault.StoreUnavailable {
+			again[filepath.Join(w.dir, name)] = true
+		}
+	}
+	return again
 }
 
 // complain logs each problem of a folder by itself; what was live stays live.
