@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"apiengine/nearest"
 )
 
 // field is one setting: how it is read from a file and how it is written there. Files are
@@ -220,7 +222,7 @@ func unknownField(name string) string {
 	for _, f := range fields {
 		names = append(names, f.name)
 	}
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Name(name, names); near != "" {
 		return fmt.Sprintf("is no field of a definition; did you mean %s?", near)
 	}
 	return "is no field of a definition"

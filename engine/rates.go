@@ -12,8 +12,8 @@ import (
 	"apiengine/fault"
 )
 
-// rates keeps one token bucket for each (tenant, API, caller). A bucket that nobody has
-// used for a day, or the least used of too many, is dropped.
+// rates keeps one token bucket for each (tenant, API, caller); the least used of too many
+// are dropped. None expires: that would need a goroutine, and a full bucket is like none.
 type rates struct {
 	buckets *otter.Cache[rateKey, *rate.Limiter]
 }
@@ -22,8 +22,7 @@ type rateKey struct{ tenant, api, limit, caller string }
 
 func newRates() *rates {
 	return &rates{buckets: otter.Must(&otter.Options[rateKey, *rate.Limiter]{
-		MaximumSize:      100_000,
-		ExpiryCalculator: otter.ExpiryAccessing[rateKey, *rate.Limiter](24 * time.Hour),
+		MaximumSize: 100_000,
 	})}
 }
 

@@ -286,7 +286,7 @@ func (f *frame) release(ctx context.Context, err error) error {
 // had the lock: its caller must hear of that rather than of the time.
 func overtaken(err, lost error) bool {
 	var l *lockwrap.LostError
-	return fault.Of(err) == fault.Timeout && errors.As(lost, &l) && l.Cause == lockwrap.TokenMismatch
+	return fault.Of(err) == fault.Timeout && errors.As(lost, &l) && l.Last > l.Token
 }
 
 var _ jsbridge.Lock = leaseView{}

@@ -30,6 +30,7 @@ var backendPairs = []pair{
 type house struct {
 	app     *app.App
 	handler http.Handler
+	log     *syncBuffer
 }
 
 var prefixes atomic.Int64
@@ -62,7 +63,7 @@ func newHouse(t testing.TB, p pair, change ...func(*app.Settings)) *house {
 			t.Logf("log:\n%s", log.tail(8000))
 		}
 	})
-	return &house{app: a, handler: a.Handler()}
+	return &house{app: a, handler: a.Handler(), log: log}
 }
 
 // tenant makes a tenant for one test, so that tests of a house share nothing.

@@ -15,20 +15,21 @@ var arrows = map[string][]string{
 	"fault":      {},
 	"budget":     {"fault"},
 	"migrations": {},
+	"nearest":    {},
 
 	"lockwrap":                        {"budget", "fault"},
 	"lockwrap/embedded":               {"lockwrap", "budget", "fault"},
 	"lockwrap/redis":                  {"lockwrap", "budget", "fault"},
 	"lockwrap/locktest":               {"lockwrap", "budget", "fault"},
-	"apis":                            {"budget", "fault"},
+	"apis":                            {"budget", "fault", "nearest"},
 	"store":                           {"fault", "migrations"},
 	"store/storetest":                 {"store", "fault"},
-	"store/tenantdb":                  {"fault", "migrations", "store/tenantdb/internal/litedb", "store/tenantdb/internal/sqltext"},
+	"store/tenantdb":                  {"fault", "migrations", "nearest", "store/tenantdb/internal/litedb", "store/tenantdb/internal/sqltext"},
 	"store/tenantdb/internal/litedb":  {},
 	"store/tenantdb/internal/sqltext": {"fault"},
 	"cache":                           {"fault"},
 
-	"jsbridge": {"fault"},
+	"jsbridge": {"fault", "nearest"},
 
 	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap"},
 

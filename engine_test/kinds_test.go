@@ -144,7 +144,7 @@ func TestKindsOfWaiting(t *testing.T) {
 			tenant := h.tenant(t)
 			h.load(t, tenant, fstest.MapFS{
 				"hold.js": js("Lock: true\nLockScope: s\nTimeout: 30",
-					"V8.Cache.SetIfNotExists('held', '1'); while (V8.Cache.Get('let go') === null) {} return { Code: 1 };"),
+					"V8.Cache.SetIfNotExists('held', '1'); "+untilLetGo+" return { Code: 1 };"),
 				"held.js":  js("Category: x", "return { Code: 1, Data: V8.Cache.Get('held') };"),
 				"letgo.js": js("Category: x", "V8.Cache.Set('let go', '1'); return { Code: 1 };"),
 				"once.js":  js("Lock: true\nLockScope: s\nLockWait: 0\nLockMsg: try the other door", "return { Code: 1 };"),

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+
+	"apiengine/nearest"
 )
 
 // property is a row of the V8 object: a value made at first touch and kept for the run.
@@ -233,7 +235,7 @@ func (m *machine) unknownNames(of string) *goja.Object {
 			known = m.namesOf(of)
 		}
 		msg := of + " has no " + name
-		if near := nearest(name, known); near != "" {
+		if near := nearest.Name(name, known); near != "" {
 			msg += "; did you mean " + near + "?"
 		}
 		panic(m.rt.NewTypeError("%s", msg))
@@ -257,41 +259,6 @@ func (m *machine) namesOf(of string) []string {
 		}
 	}
 	return names
-}
-
-// nearest is the known name that differs least from name, "" when none is near.
-func nearest(name string, known []string) string {
-	best, bestAt := "", max(2, len(name)/2)+1
-	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestAt {
-			best, bestAt = k, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		prev := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := prev
-			if a[i] != b[j] {
-				cost++
-			}
-			prev = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -20,7 +20,7 @@ func TestAnUnrenewedLeaseEndsInTwoSteps(t *testing.T) {
 		if !l.Held() || l.Remaining() != 1 {
 			t.Errorf("just before the deadline: held %v, %v remaining", l.Held(), l.Remaining())
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if l.Held() || l.Remaining() != 0 || l.Err() != nil {
 			t.Errorf("at the deadline: held %v, %v remaining, err %v", l.Held(), l.Remaining(), l.Err())

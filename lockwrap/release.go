@@ -24,8 +24,8 @@ func (l *Lease) Release(ctx context.Context) error {
 }
 
 func (l *Lease) release(ctx context.Context) error {
-	before := l.Err()
-	if lost, ok := before.(*LostError); ok && lost.Cause == TokenMismatch {
+	before, _ := l.Err().(*LostError)
+	if before != nil && before.Cause == TokenMismatch {
 		return before // nothing is left to give back
 	}
 	lost := l.unlock(ctx)
@@ -33,8 +33,10 @@ func (l *Lease) release(ctx context.Context) error {
 		l.sweep()
 	}
 	switch {
-	case before != nil && lost != nil && lost.Last > l.owner.Token:
-		return lost // it ran out, and somebody has had the lock since: that says more
+	case before != nil && lost != nil:
+		known := *before
+		known.Last = lost.Last // whether somebody has had the lock since
+		return &known
 	case before != nil:
 		return before
 	case lost != nil:

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -169,12 +170,20 @@ func (a *App) LoadFolder(ctx context.Context, tenant string, fsys fs.FS) error {
 	return f.load(ctx)
 }
 
+// poolSize is the most connections of one node where the address does not say
+// pool_max_conns. A run keeps one while a nested call of it waits for a lock, whose holder
+// may need another: the driver's own default, 4 on a small machine, stands still then.
+const poolSize = 32
+
 func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, &SettingError{"database-url", "cannot be read as a PostgreSQL address"} // err repeats the password
 	}
 	cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	if !strings.Contains(url, "pool_max_conns") {
+		cfg.MaxConns = poolSize
+	}
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -188,9 +187,3 @@ func (l *library) Load(ctx context.Context, tenant, key string, version int) (*e
 }
 
 var _ engine.Versions = (*library)(nil)
-
-// isConflict reports whether a save lost against another one.
-func isConflict(err error) bool {
-	var c *store.ConflictError
-	return errors.As(err, &c)
-}

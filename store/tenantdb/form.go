@@ -59,7 +59,7 @@ var formOps = map[string]struct {
 func (tx *Tx) Form(ctx context.Context, call FormCall) (FormResult, error) {
 	op, ok := formOps[call.Op]
 	if !ok {
-		return FormResult{}, badCall("FormEngine has no %s%s", call.Op, nearest(call.Op, slices.Collect(maps.Keys(formOps))))
+		return FormResult{}, badCall("FormEngine has no %s%s", call.Op, meant(call.Op, slices.Collect(maps.Keys(formOps))))
 	}
 	o, err := readOptions(call.Op, call.Options, op.options)
 	if err != nil {

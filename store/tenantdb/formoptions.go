@@ -107,14 +107,14 @@ func (o *formOptions) read(op, name string, v gjson.Result, allowed []string) er
 	case strings.HasPrefix(name, "_"):
 		read := optionReaders[name]
 		if read == nil || !slices.Contains(allowed, name) {
-			return badCall("%s has no option %s%s", op, name, nearest(name, allowed))
+			return badCall("%s has no option %s%s", op, name, meant(name, allowed))
 		}
 		return read(o, v)
 	case slices.Contains(allowed, "*"):
 		o.values = append(o.values, formValue{name, jsonValue(v)})
 	case name == "OsClient": // the tenant; it was resolved long before
 	default:
-		return badCall("%s has no option %s%s", op, name, nearest(name, allowed))
+		return badCall("%s has no option %s%s", op, name, meant(name, allowed))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"apiengine/nearest"
 	"apiengine/store/tenantdb/internal/sqltext"
 )
 
@@ -113,7 +114,7 @@ func (tx *Tx) unknownTable(ctx context.Context, name string) error {
 			names = append(names, r.T)
 		}
 	}
-	return badCall("there is no table %s%s", name, nearest(name, names))
+	return badCall("there is no table %s%s", name, meant(name, names))
 }
 
 // platform runs a statement of ours that reads and decodes its rows.
@@ -148,7 +149,7 @@ func (t *table) unknownColumn(name string) error {
 	for i, c := range t.columns {
 		names[i] = c.name
 	}
-	return &columnError{SQLError{Msg: "the table " + t.name + " has no column " + name + nearest(name, names)}}
+	return &columnError{SQLError{Msg: "the table " + t.name + " has no column " + name + meant(name, names)}}
 }
 
 // columnError is an unknown column: the cached table may be out of date.
@@ -157,35 +158,11 @@ type columnError struct{ SQLError }
 // Unwrap makes it an ordinary SQLError for the caller.
 func (e *columnError) Unwrap() error { return &e.SQLError }
 
-// nearest names the known name that is likeliest meant, or nothing.
-func nearest(name string, known []string) string {
-	best, distance := "", len(name)/2+1
-	for _, k := range known {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best == "" {
+// meant names the known name that is likeliest meant, or nothing.
+func meant(name string, known []string) string {
+	near := nearest.Name(name, known)
+	if near == "" {
 		return ""
 	}
-	return "; did you mean " + best + "?"
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return "; did you mean " + near + "?"
 }

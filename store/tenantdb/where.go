@@ -161,7 +161,7 @@ func (p *whereParser) object(v gjson.Result, path string) error {
 		case "GroupEnd":
 			c.close = parens(x, ')')
 		default:
-			err = badCall("%s has no %s%s", path, k.Str, nearest(k.Str, []string{"Name", "Value", "Type", "AndOr", "GroupStart", "GroupEnd"}))
+			err = badCall("%s has no %s%s", path, k.Str, meant(k.Str, []string{"Name", "Value", "Type", "AndOr", "GroupStart", "GroupEnd"}))
 		}
 		return err == nil
 	})
@@ -176,7 +176,7 @@ func (p *whereParser) add(c condition, path string) error {
 		return badCall("%s names no field", path)
 	}
 	if _, ok := whereOps[strings.ToLower(c.op)]; !ok {
-		return badCall("%s: there is no operator %q%s", path, c.op, nearest(c.op, whereOpNames))
+		return badCall("%s: there is no operator %q%s", path, c.op, meant(c.op, whereOpNames))
 	}
 	p.out = append(p.out, c)
 	return nil

@@ -64,7 +64,7 @@ func TestNearest(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"Nmae", "; did you mean Name?"}, {"age", "; did you mean Age?"}, {"Completely", ""}, {"", ""},
 	} {
-		if got := nearest(c.name, []string{"Name", "Age"}); got != c.want {
+		if got := meant(c.name, []string{"Name", "Age"}); got != c.want {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}

@@ -1,0 +1,23 @@
+package nearest_test
+
+import (
+	"strings"
+	"testing"
+
+	"apiengine/nearest"
+)
+
+func TestName(t *testing.T) {
+	known := []string{"LockKey", "LockScope", "Timeout", "Id"}
+	for _, c := range []struct{ word, want string }{
+		{"LokcKey", "LockKey"}, {"lockkey", "LockKey"}, {"Timout", "Timeout"}, {"LockScop", "LockScope"},
+		{"id", "Id"}, {"ixx", "Id"}, {"Category", ""}, {"", "Id"}, {strings.Repeat("LockKey", 10), ""},
+	} {
+		if got := nearest.Name(c.word, known); got != c.want {
+			t.Errorf("Name(%.20q) = %q, want %q", c.word, got, c.want)
+		}
+	}
+	if got := nearest.Name("x", nil); got != "" {
+		t.Errorf("nothing is known, got %q", got)
+	}
+}
