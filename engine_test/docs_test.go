@@ -10,6 +10,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"apiengine/apis"
 	"apiengine/jsbridge"
 )
 
@@ -100,4 +101,30 @@ func readPage(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Every script in the pages compiles.
+func TestScriptsInThePagesCompile(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, page := range append(pages, "../README.md") {
+		for _, m := range regexp.MustCompile("(?ms)^ *```(js|ts)\n(.*?)^ *```").FindAllStringSubmatch(readPage(t, page), -1) {
+			n++
+			name := filepath.Base(page) + "." + m[1]
+			code := regexp.MustCompile(`(?m)^   `).ReplaceAllString(m[2], "")
+			def, err := apis.ParseFile("example."+m[1], []byte(code))
+			if err == nil {
+				_, err = jsbridge.Compile(jsbridge.Source{Name: name, Code: def.ApiV8Code, Language: def.Language})
+			}
+			if err != nil {
+				t.Errorf("%s: %v\n%s", page, err, code)
+			}
+		}
+	}
+	if n < 5 {
+		t.Fatalf("only %d scripts found", n)
+	}
 }
