@@ -1,11 +1,17 @@
 package engine_test
 
 import (
+	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"apiengine/internal/testserver"
 )
 
 // says waits until the API answers with Data.
@@ -28,69 +34,155 @@ func (n *node) logs(t *testing.T, texts ...string) {
 
 func answering(data string) string { return "return { Code: 1, Data: '" + data + "' };" }
 
+// move renames a file of a folder.
+func move(t *testing.T, dir, from, to string) {
+	t.Helper()
+	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAFolderIsLive(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.js", answering("one"))
 	write(t, dir, "broken.js", "/*---\nTimeout: 0.5\n---*/\nreturn 1;")
 	n := startNode(t, "--data-dir", t.TempDir(), "--apis-dir", dir)
-	move := func(from, to string) {
-		t.Helper()
-		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
-			t.Fatal(err)
-		}
-	}
 
 	n.says(t, "a", "one") // a broken file keeps no other out
 	n.logs(t, "broken.js:2:")
-
 	write(t, dir, "a.js", answering("two"))
 	n.says(t, "a", "two")
-
 	write(t, dir, "a.js", "return { Code: ;")
 	n.logs(t, "a.js:1:16")
 	n.says(t, "a", "two") // the old one stays
 	write(t, dir, "a.js", answering("three"))
 	n.says(t, "a", "three")
 
-	// Editors write another file and rename it.
+	// Editors write another file and rename it, or move the old one out of the way first.
 	write(t, dir, ".a.js.swp", "half")
 	write(t, dir, "a.js~", answering("four"))
-	move("a.js~", "a.js")
+	move(t, dir, "a.js~", "a.js")
 	n.says(t, "a", "four")
-	move("a.js", "a.js.bak") // the old one out of the way, then the new one
+	move(t, dir, "a.js", "a.js.bak")
 	write(t, dir, "a.js", answering("five"))
 	n.says(t, "a", "five")
 
-	// The tables come before the files that need them, in a folder that is made later.
+	// Tables, in a folder that is made later.
 	write(t, dir, "b.js", "return V8.Db.FromSql('SELECT v FROM late').ToScalar();")
 	write(t, dir, "schema/0001_late.sql", "-- +goose Up\nCREATE TABLE late (v TEXT);\nINSERT INTO late VALUES ('x');\n-- +goose Down\nDROP TABLE late;")
 	await(t, "the table", func() bool { return n.call(t, "GET", "/apiengine/b", nil).Body == "x" })
 
-	// A file's new name, and a key's.
-	write(t, dir, "named.js", "/*---\nApiEngineKey: k1\n---*/\n"+answering("k1"))
+	write(t, dir, "c.js", answering("stays"))
+	n.says(t, "c", "stays")
+	remove(t, dir, "a.js")
+	n.isGone(t, "a")
+	n.says(t, "c", "stays")
+}
+
+// A file's name and its key are two things.
+func TestAFolderKnowsFilesAndKeysApart(t *testing.T) {
+	dir := t.TempDir()
+	file := func(key, data string) string { return "/*---\nApiEngineKey: " + key + "\n---*/\n" + answering(data) }
+	write(t, dir, "named.js", file("k1", "k1"))
+	n := startNode(t, "--data-dir", t.TempDir(), "--apis-dir", dir)
 	n.says(t, "k1", "k1")
-	move("named.js", "renamed.js")
+
+	move(t, dir, "named.js", "renamed.js")
 	write(t, dir, "after.js", answering("after"))
 	n.says(t, "after", "after")
-	n.says(t, "k1", "k1") // it has its API still
-	write(t, dir, "renamed.js", "/*---\nApiEngineKey: k2\n---*/\n"+answering("k2"))
+	n.says(t, "k1", "k1") // a renamed file has its API still
+
+	write(t, dir, "renamed.js", file("k2", "k2"))
 	n.says(t, "k2", "k2")
 	n.isGone(t, "k1")
 
 	// A second file for one API is refused until the first is gone.
-	write(t, dir, "second.js", "/*---\nApiEngineKey: K2\n---*/\n"+answering("second"))
+	write(t, dir, "second.js", file("K2", "second"))
 	n.logs(t, "already defined by renamed.js")
 	n.says(t, "k2", "k2")
-	if err := os.Remove(filepath.Join(dir, "renamed.js")); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, dir, "renamed.js")
 	n.says(t, "k2", "second")
+}
 
-	if err := os.Remove(filepath.Join(dir, "a.js")); err != nil {
+// What changed while the database was down is loaded when it is back.
+func TestAFolderOutlivesTheDatabase(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.js", answering("one"))
+	address, err := url.Parse(testserver.Database(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	n.isGone(t, "a")
-	n.says(t, "after", "after")
+	between := newCable(t, address.Host)
+	address.Host = between.addr
+	n := startNode(t, "--data-dir", t.TempDir(), "--database-url", address.String(), "--apis-dir", dir)
+	n.says(t, "a", "one")
+	between.cut(true)
+	write(t, dir, "a.js", answering("two"))
+	n.logs(t, "not loaded")
+	between.cut(false)
+	n.says(t, "a", "two")
+}
+
+// cable forwards connections to a server until it is cut.
+type cable struct {
+	addr string
+	mu   sync.Mutex
+	down bool
+	ends []net.Conn
+}
+
+func newCable(t *testing.T, to string) *cable {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cable{addr: l.Addr().String()}
+	var wg sync.WaitGroup
+	t.Cleanup(func() { l.Close(); c.cut(true); wg.Wait() })
+	wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if out, err := net.Dial("tcp", to); err != nil || !c.carry(in, out) {
+				in.Close()
+			} else {
+				wg.Go(func() { io.Copy(out, in); out.Close() })
+				wg.Go(func() { io.Copy(in, out); in.Close() })
+			}
+		}
+	})
+	return c
+}
+
+func (c *cable) carry(ends ...net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = append(c.ends, ends...)
+	if c.down {
+		ends[1].Close()
+	}
+	return !c.down
+}
+
+func (c *cable) cut(down bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down = down; down {
+		for _, e := range c.ends {
+			e.Close()
+		}
+		c.ends = nil
+	}
 }
 
 // An API that is saved unchanged, as at every start, gets no new version.
