@@ -3,6 +3,8 @@ package lockwrap_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -250,6 +252,25 @@ func TestConfirmEndsWithTheContext(t *testing.T) {
 			t.Errorf("got %v, and the lease says %v", err, l.Err())
 		}
 		release(t, l)
+	})
+}
+
+func TestConfirmBelievesTheBackendsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		l := acquire(t, n.Manager, request(time.Minute, 0))
+		token, holder, _ := strings.Cut(l.Owner(), ":")
+		if token != fmt.Sprint(l.Token()) {
+			t.Errorf("owner %q of token %d", l.Owner(), l.Token())
+		}
+		_, err := n.line.Renew(t.Context(), "apiengine:{acme:OrderId:42}", lockwrap.Owner{Token: l.Token(), Holder: holder}, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.line.set("confirm", late) // "yours, for 50 ms", half a second ago
+		wantLost(t, l.Confirm(t.Context()), lockwrap.MaxHoldReached)
+		wantLost(t, l.Release(t.Context()), lockwrap.MaxHoldReached)
 	})
 }
 

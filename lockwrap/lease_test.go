@@ -20,7 +20,7 @@ func TestAnUnrenewedLeaseEndsInTwoSteps(t *testing.T) {
 		if !l.Held() || l.Remaining() != 1 {
 			t.Errorf("just before the deadline: held %v, %v remaining", l.Held(), l.Remaining())
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if l.Held() || l.Remaining() != 0 || l.Err() != nil {
 			t.Errorf("at the deadline: held %v, %v remaining, err %v", l.Held(), l.Remaining(), l.Err())
@@ -187,6 +187,20 @@ func TestReleaseWaitsForTheRenewalInFlight(t *testing.T) {
 			t.Errorf("the release took %v", took)
 		}
 		n.wantFree(t)
+	})
+}
+
+func TestARenewedDeadlineCountsFromTheSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		n.line.set("renew", late)
+		l := acquire(t, n.Manager, renewed(3*time.Second, time.Hour))
+		time.Sleep(1900 * time.Millisecond) // sent at 1 s, answered at 1.5 s
+		if got := l.Deadline().Sub(l.Sent()); got != 4*time.Second-30*time.Millisecond {
+			t.Errorf("the deadline is %v after the acquire, want a lease after the renewal was sent", got)
+		}
+		release(t, l)
 	})
 }
 
