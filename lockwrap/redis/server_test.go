@@ -226,7 +226,7 @@ func TestAUserWithoutRights(t *testing.T) {
 		t.Errorf("without rights: %v, want a *BackendError", err)
 	}
 	// What the package needs, and nothing of channels.
-	set("~p:*", "+ping", "+evalsha", "+eval", "+get", "+set", "+del", "+pexpire", "+pttl", "+time")
+	set("~p:*", "+ping", "+evalsha", "+eval", "+get", "+mget", "+set", "+del", "+pexpire", "+pttl", "+time")
 	l := acquire(t, m, request(lease, 0))
 	if err := l.Confirm(t.Context()); err != nil {
 		t.Error(err)
@@ -237,20 +237,26 @@ func TestAUserWithoutRights(t *testing.T) {
 func TestAKeyThatIsNotALock(t *testing.T) {
 	s := testserver.NewRedis(t)
 	a, m := admin(t, s), node(t, s.URL(), "p")
-	a.Set(t.Context(), "p"+lockKey, "somebody else's", 0)
-	_, err := m.Acquire(t.Context(), request(lease, 0))
-	var busy *lockwrap.BusyError
-	if !errors.As(err, &busy) || busy.Holder != (lockwrap.Holder{}) {
-		t.Errorf("a foreign string: %v, want busy by an unknown holder", err)
+	for name, put := range map[string]func(){
+		"string":          func() { a.Set(t.Context(), "p"+lockKey, "somebody else's", 0) },
+		"string in words": func() { a.Set(t.Context(), "p"+lockKey, "12:ab cd ef", time.Hour) },
+		"list":            func() { a.LPush(t.Context(), "p"+lockKey, "a list") },
+	} {
+		put()
+		before, err := a.Dump(t.Context(), "p"+lockKey).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Acquire(t.Context(), request(lease, 0))
+		var busy *lockwrap.BusyError
+		if !errors.As(err, &busy) || busy.Holder != (lockwrap.Holder{}) {
+			t.Errorf("a foreign %s: %v, want busy by an unknown holder", name, err)
+		}
+		if after := a.Dump(t.Context(), "p"+lockKey).Val(); after != before {
+			t.Errorf("a foreign %s was changed", name)
+		}
+		a.Del(t.Context(), "p"+lockKey)
 	}
-	a.Del(t.Context(), "p"+lockKey)
-	a.LPush(t.Context(), "p"+lockKey, "a list")
-	_, err = m.Acquire(t.Context(), request(lease, 0))
-	var refused *lockwrap.BackendError
-	if !errors.As(err, &refused) {
-		t.Errorf("a foreign list: %v, want a *BackendError", err)
-	}
-	a.Del(t.Context(), "p"+lockKey)
 	l := acquire(t, m, request(lease, 0))
 	a.Persist(t.Context(), "p"+lockKey)
 	if err := l.Confirm(t.Context()); err != nil {
