@@ -107,6 +107,45 @@ func TestQueuedWaitersHearThatTheBackendIsDown(t *testing.T) {
 	})
 }
 
+func TestOneFailureDoesNotHideAHolder(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		faults []fault
+		kind   kinds.Kind
+	}{
+		{"only the last attempt, cut short by the cap, had no answer", []fault{blackHole}, kinds.LockBusy},
+		{"no answer for half of the wait", []fault{blackHole, forever}, kinds.LockUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, end := start(t, lockwrap.Config{})
+				defer end()
+				l := acquire(t, n.other, request(time.Minute, 0))
+				wait := 2 * time.Second
+				at := wait / 2
+				if len(c.faults) == 1 {
+					at = wait - 90*time.Millisecond
+				}
+				time.AfterFunc(at, func() { n.line.set("acquire", c.faults...) })
+				results := make(chan error, 2)
+				for range cap(results) { // the head, and one behind it
+					go func() {
+						_, err := n.Acquire(t.Context(), request(time.Minute, wait))
+						results <- err
+					}()
+				}
+				for range cap(results) {
+					if err := <-results; kinds.Of(err) != c.kind {
+						t.Errorf("got %v, want %s", err, c.kind)
+					}
+				}
+				n.line.set("acquire")
+				release(t, l)
+			})
+		})
+	}
+}
+
 func TestACallerThatLeavesInFlightLeavesNothing(t *testing.T) {
 	for _, f := range []fault{blackHole, late, lost} {
 		synctest.Test(t, func(t *testing.T) {
