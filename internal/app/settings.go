@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -132,7 +133,14 @@ func (s *Settings) jwtProblem() string {
 	if s.JWTIssuer == "" || s.JWTAudience == "" || s.JWTKeys == "" {
 		return "goes together with --jwt-issuer and --jwt-audience: set all three or none"
 	}
-	return schemeProblem(s.JWTKeys, "http", "https")
+	u, err := url.Parse(s.JWTKeys)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return "must be an address such as https://id.example.com/keys"
+	}
+	if host, err := netip.ParseAddr(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (err != nil || !host.IsLoopback()) {
+		return "must be https, or http to this machine: whoever can change the keys on their way can sign in"
+	}
+	return ""
 }
 
 func addrProblem(a string) string {
