@@ -18,9 +18,9 @@ func (f *frame) env() *jsbridge.Env {
 		Param: c.Param, Header: root.Header, Files: c.Files,
 		User: userJSON(c.Caller), SysConfig: cfg.Settings.SysConfig(c.Tenant),
 		Request: jsbridge.Request{Method: root.Method, Path: root.Path, IP: root.ClientIP, ID: root.RequestID},
-		// The run's own context ends at f.deadline with the cause that names the Timeout; an
-		// instant later here spares the bridge a second timer that could come first.
-		Limits: jsbridge.Limits{Deadline: f.deadline.Add(1), Depth: f.depth()},
+		// An instant after its caller's where the two have one deadline: then the caller's
+		// comes first, in whose name the call ends, and no second timer runs.
+		Limits: jsbridge.Limits{Deadline: f.deadline.Add(time.Duration(f.depth())), Depth: f.depth()},
 		Secret: func(ctx context.Context, name string) (string, error) {
 			return cfg.Settings.Secret(ctx, c.Tenant, name)
 		},

@@ -203,6 +203,9 @@ func (f *frame) commit(ctx context.Context) error {
 	if !f.owner {
 		return f.keep(ctx)
 	}
+	if len(f.scope.txs) == 0 {
+		return nil
+	}
 	for _, name := range sortedKeys(f.scope.txs) {
 		t := f.scope.txs[name]
 		delete(f.scope.txs, name)

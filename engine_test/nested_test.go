@@ -52,7 +52,7 @@ if (r.Code !== 1) { return { Code: 0, Msg: r.Msg, Data: r.DataAppend.Error.Kind 
 V8.Db.FromSql('UPDATE counter SET n = n + 1 WHERE id = @p0').AddInParameter('@p0', V8.Param.Mine).ExecuteNonQuery();
 return { Code: 1 };`
 			h.load(t, tenant, fstest.MapFS{
-				"both.js": js("Lock: true\nLockKey: Mine\nLockScope: s\nTimeout: 2", code),
+				"both.js": js("Lock: true\nLockKey: Mine\nLockScope: s\nTimeout: 6", code),
 				"take.js": js("Lock: true\nLockKey: Id\nLockScope: s",
 					"V8.Db.FromSql('UPDATE counter SET n = n + 1 WHERE id = @p0').AddInParameter('@p0', V8.Param.Id).ExecuteNonQuery(); return { Code: 1 };"),
 				"count.js":                js("Category: x", "return { Code: 1, Data: V8.Db.FromSql('SELECT SUM(n) FROM counter').ToScalar() };"),

@@ -1,7 +1,6 @@
 package lockwrap
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -125,17 +124,15 @@ type hunt struct {
 	sent    time.Time     // when the last attempt was
 	pending <-chan answer // of an attempt whose answer was not waited for
 	doubt   bool          // an attempt's outcome is unknown: the lock may be, or become, this holder's
-	err     error         // the backend's last failure; nil when it last said busy
 	errs    int           // failures in a row
 	busies  int           // busy answers in a row
-	seen    seen
+	left    time.Duration // of the holder's lease, by the last busy answer
 }
 
 // run stands in line and then tries until one of the ends that Acquire names.
 func (h *hunt) run(ctx context.Context) (*Lease, error) {
 	for {
-		head, held, s := h.m.lines.place(h.w)
-		h.seen = s
+		head, held, _ := h.m.lines.place(h.w)
 		turn := head && !held
 		if turn {
 			if l, err := h.try(ctx); l != nil || err != nil {
@@ -162,11 +159,14 @@ func (h *hunt) over() bool {
 	return !again && !time.Now().Before(h.until)
 }
 
+// gaveUp says why the wait cap passed in vain. A failure that is younger than one attempt
+// does not hide a holder whose lease still runs: the cap may have cut that attempt short.
 func (h *hunt) gaveUp() error {
-	if err := cmp.Or(h.err, h.seen.err); err != nil {
-		return err
+	_, _, s := h.m.lines.place(h.w)
+	if s.err != nil && (s.left == 0 || time.Since(s.since) >= h.limit) {
+		return s.err
 	}
-	return &BusyError{Key: h.r.Key, Waited: time.Since(h.began), Left: h.seen.left, Holder: h.seen.by}
+	return &BusyError{Key: h.r.Key, Waited: time.Since(h.began), Left: s.left, Holder: s.by}
 }
 
 // minAttempt is what an attempt is given even where the wait cap has less left.
@@ -199,9 +199,8 @@ func (h *hunt) judge(a answer) (*Lease, error) {
 	case a.err != nil:
 		return nil, h.failed(a.err, now)
 	case !a.reply.Held:
-		h.err, h.errs = nil, 0
+		h.errs, h.left = 0, a.reply.Left
 		h.busies++
-		h.seen = seen{by: a.reply.By, left: a.reply.Left}
 		h.m.lines.taken(h.lock, a.reply, now)
 		return nil, nil
 	case now.Sub(h.sent) >= h.r.Plan.Lease-h.r.Plan.Margin:
@@ -223,10 +222,9 @@ func (h *hunt) failed(err error, now time.Time) error {
 		h.doubt = h.doubt || !errors.Is(err, errLate)
 		err = asUnknown("acquire", err)
 	}
-	h.err = err
 	h.errs++
 	h.busies = 0
-	if now.Sub(h.m.lines.failed(h.lock, err, now)) >= h.m.cfg.Patience {
+	if now.Sub(h.m.lines.failed(h.lock, err, h.sent)) >= h.m.cfg.Patience {
 		return err
 	}
 	return nil
@@ -243,8 +241,8 @@ func (h *hunt) backOff() time.Duration {
 		return jitter(25*time.Millisecond, time.Second, h.errs)
 	}
 	pause := jitter(4*time.Millisecond, 80*time.Millisecond, h.busies)
-	if h.seen.left > 0 {
-		pause = min(pause, h.seen.left+time.Millisecond)
+	if h.left > 0 {
+		pause = min(pause, h.left+time.Millisecond)
 	}
 	return pause
 }

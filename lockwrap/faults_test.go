@@ -3,6 +3,8 @@ package lockwrap_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,6 +105,45 @@ func TestQueuedWaitersHearThatTheBackendIsDown(t *testing.T) {
 			t.Errorf("20 waiters needed %v to hear it", took)
 		}
 	})
+}
+
+func TestOneFailureDoesNotHideAHolder(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		faults []fault
+		kind   kinds.Kind
+	}{
+		{"only the last attempt, cut short by the cap, had no answer", []fault{blackHole}, kinds.LockBusy},
+		{"no answer for half of the wait", []fault{blackHole, forever}, kinds.LockUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, end := start(t, lockwrap.Config{})
+				defer end()
+				l := acquire(t, n.other, request(time.Minute, 0))
+				wait := 2 * time.Second
+				at := wait / 2
+				if len(c.faults) == 1 {
+					at = wait - 90*time.Millisecond
+				}
+				time.AfterFunc(at, func() { n.line.set("acquire", c.faults...) })
+				results := make(chan error, 2)
+				for range cap(results) { // the head, and one behind it
+					go func() {
+						_, err := n.Acquire(t.Context(), request(time.Minute, wait))
+						results <- err
+					}()
+				}
+				for range cap(results) {
+					if err := <-results; kinds.Of(err) != c.kind {
+						t.Errorf("got %v, want %s", err, c.kind)
+					}
+				}
+				n.line.set("acquire")
+				release(t, l)
+			})
+		})
+	}
 }
 
 func TestACallerThatLeavesInFlightLeavesNothing(t *testing.T) {
@@ -250,6 +291,25 @@ func TestConfirmEndsWithTheContext(t *testing.T) {
 			t.Errorf("got %v, and the lease says %v", err, l.Err())
 		}
 		release(t, l)
+	})
+}
+
+func TestConfirmBelievesTheBackendsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		l := acquire(t, n.Manager, request(time.Minute, 0))
+		token, holder, _ := strings.Cut(l.Owner(), ":")
+		if token != fmt.Sprint(l.Token()) {
+			t.Errorf("owner %q of token %d", l.Owner(), l.Token())
+		}
+		_, err := n.line.Renew(t.Context(), "apiengine:{acme:OrderId:42}", lockwrap.Owner{Token: l.Token(), Holder: holder}, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.line.set("confirm", late) // "yours, for 50 ms", half a second ago
+		wantLost(t, l.Confirm(t.Context()), lockwrap.MaxHoldReached)
+		wantLost(t, l.Release(t.Context()), lockwrap.MaxHoldReached)
 	})
 }
 

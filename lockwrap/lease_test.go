@@ -190,6 +190,20 @@ func TestReleaseWaitsForTheRenewalInFlight(t *testing.T) {
 	})
 }
 
+func TestARenewedDeadlineCountsFromTheSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		n.line.set("renew", late)
+		l := acquire(t, n.Manager, renewed(3*time.Second, time.Hour))
+		time.Sleep(1900 * time.Millisecond) // sent at 1 s, answered at 1.5 s
+		if got := l.Deadline().Sub(l.Sent()); got != 4*time.Second-30*time.Millisecond {
+			t.Errorf("the deadline is %v after the acquire, want a lease after the renewal was sent", got)
+		}
+		release(t, l)
+	})
+}
+
 func TestDoBoundsTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, end := start(t, lockwrap.Config{})

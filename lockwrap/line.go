@@ -64,7 +64,9 @@ func (ls *lines) with(lock string, f func(*line)) {
 type seen struct {
 	by   Holder
 	left time.Duration
-	err  error // the backend does not serve whoever asks for this lock
+	err  error // how the backend failed the last who asked; nil: it did not
+	// since is when it began to fail.
+	since time.Time
 }
 
 func (l *line) seen() seen {
@@ -72,7 +74,7 @@ func (l *line) seen() seen {
 	if l.held != nil {
 		return seen{by: l.held.by(), left: max(0, l.held.end().Sub(now))}
 	}
-	return seen{by: l.by, left: max(0, l.until.Sub(now)), err: l.err}
+	return seen{by: l.by, left: max(0, l.until.Sub(now)), err: l.err, since: l.failing}
 }
 
 // join puts a new waiter at the line's end. It returns false when the line has most
@@ -127,12 +129,13 @@ func (ls *lines) taken(lock string, r Reply, now time.Time) {
 	ls.with(lock, func(l *line) { *l = line{queue: l.queue, by: r.By, until: now.Add(r.Left)} })
 }
 
-// failed notes that the backend did not serve the head, and returns since when it is so.
-func (ls *lines) failed(lock string, err error, now time.Time) (since time.Time) {
+// failed notes that the backend did not serve what the head sent, and returns since when it
+// is so.
+func (ls *lines) failed(lock string, err error, sent time.Time) (since time.Time) {
 	ls.with(lock, func(l *line) {
 		l.err = err
 		if l.failing.IsZero() {
-			l.failing = now
+			l.failing = sent
 		}
 		since = l.failing
 	})

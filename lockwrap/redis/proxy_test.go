@@ -3,9 +3,9 @@ package redis_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -54,6 +54,13 @@ func (p *proxy) next(faults ...lineFault) {
 	p.faults = faults
 }
 
+// left counts the faults that are still to come.
+func (p *proxy) left() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.faults)
+}
+
 // release lets the held replies go.
 func (p *proxy) release() {
 	p.mu.Lock()
@@ -91,34 +98,44 @@ func (p *proxy) serve() {
 	}
 }
 
-// carry moves one request, then its reply, and so on: a lock's client never pipelines.
+// carry moves requests one way and replies the other. A lock's client never pipelines
+// scripts, so the reply after a script call is that call's.
 func (p *proxy) carry(client, server net.Conn) {
-	defer client.Close()
-	defer server.Close()
+	cut := func() { client.Close(); server.Close() }
+	defer cut()
+	var current atomic.Int64 // fault of the request under way
+	p.all.Go(func() {
+		defer cut()
+		pump(client, server, func(reply []byte) bool {
+			switch lineFault(current.Swap(int64(pass))) {
+			case loseReply:
+				return false
+			case holdReply:
+				p.mu.Lock()
+				thaw := p.thaw
+				p.mu.Unlock()
+				p.seen <- struct{}{}
+				<-thaw
+			}
+			return true
+		})
+	})
+	pump(server, client, func(request []byte) bool {
+		f := p.fault(request)
+		current.Store(int64(f))
+		return f != loseCall
+	})
+}
+
+// pump copies chunk by chunk while each passes.
+func pump(to, from net.Conn, passes func([]byte) bool) {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := client.Read(buf)
-		if err != nil {
+		n, err := from.Read(buf)
+		if err != nil || !passes(buf[:n]) {
 			return
 		}
-		f := p.fault(buf[:n])
-		if f == loseCall {
-			return
-		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			return
-		}
-		if n, err = server.Read(buf); err != nil || f == loseReply {
-			return
-		}
-		if f == holdReply {
-			p.mu.Lock()
-			thaw := p.thaw
-			p.mu.Unlock()
-			p.seen <- struct{}{}
-			<-thaw
-		}
-		if _, err := io.Copy(client, bytes.NewReader(buf[:n])); err != nil {
+		if _, err := to.Write(buf[:n]); err != nil {
 			return
 		}
 	}

@@ -81,6 +81,8 @@ func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply
 		[]any{c.Holder, millis(c.TTL), c.Floor, millis(c.Keep), c.API}})
 	if err == nil && !r.Held {
 		r.By = holder(info)
+	} else {
+		r.Left = c.TTL
 	}
 	return r, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"strconv"
 	"time"
@@ -43,39 +42,45 @@ func (b *Backend) do(ctx context.Context, c call, name, script string) *goredis.
 	args = append(args, name, script, 2, c.lock+":l", c.lock+":f")
 	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
 	cmd.SetFirstKeyPos(3)
-	_ = b.client.Process(ctx, once{cmd}) // the command keeps its error
+	_ = b.client.Process(ctx, once{cmd, c.op == "confirm" || c.op == "renew"}) // the command keeps its error
 	return cmd
 }
 
 // once is a command that the client never sends twice, not even a cluster's after a cut
 // connection: a repeated release would find its lock gone.
-type once struct{ *goredis.Cmd }
+type once struct {
+	*goredis.Cmd
+	alone bool // never in a batch: a lease hangs on its answer coming within its own deadline
+}
 
 // NoRetry tells the client.
 func (once) NoRetry() bool { return true }
 
-// decode reads {held, token, milliseconds left, info}.
+// decode reads a token or a life left, which mean yes, or the three values of a no.
 func decode(val any) (r lockwrap.Reply, info string, err error) {
-	list, _ := val.([]any)
-	if len(list) != 4 {
-		return r, "", fmt.Errorf("unexpected reply %v", val)
+	switch v := val.(type) {
+	case string:
+		r.Held = true
+		r.Token, err = strconv.ParseInt(v, 10, 64)
+		return r, "", err
+	case int64:
+		if v < 0 { // somebody took the key's life away: it does not run out
+			return lockwrap.Reply{Held: true, Left: 24 * time.Hour}, "", nil
+		}
+		return lockwrap.Reply{Held: true, Left: time.Duration(v) * time.Millisecond}, "", nil
+	case []any:
+		if len(v) == 3 {
+			token, ok1 := v[0].(string)
+			left, ok2 := v[1].(int64)
+			info, ok3 := v[2].(string)
+			if ok1 && ok2 && ok3 {
+				r.Token, _ = strconv.ParseInt(token, 10, 64) // not a number: somebody else's, so unknown
+				r.Left = time.Duration(max(0, left)) * time.Millisecond
+				return r, info, nil
+			}
+		}
 	}
-	held, ok1 := list[0].(int64)
-	token, ok2 := list[1].(string)
-	left, ok3 := list[2].(int64)
-	info, ok4 := list[3].(string)
-	if !ok1 || !ok2 || !ok3 || !ok4 {
-		return r, "", fmt.Errorf("unexpected reply %v", val)
-	}
-	r.Held = held == 1
-	if r.Token, err = strconv.ParseInt(token, 10, 64); err != nil && r.Held {
-		return r, "", fmt.Errorf("unexpected token %q", token)
-	}
-	if left < 0 { // somebody took the key's life away
-		left = math.MaxInt64 / int64(time.Millisecond)
-	}
-	r.Left = time.Duration(left) * time.Millisecond
-	return r, info, nil
+	return r, "", fmt.Errorf("unexpected reply %v", val)
 }
 
 // classify says whether a failed command can have been executed. An error that the server

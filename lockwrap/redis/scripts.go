@@ -19,27 +19,31 @@ func newScript(text string) script {
 //	KEYS[1]  <lock>:l  "<token>:<instance>:<nonce> <since in unix ms> <api>", with the lease as its life
 //	KEYS[2]  <lock>:f  the last token given out
 //
-// Tokens travel as text: a Lua number printed by tostring loses digits.
+// The usual answer is one value, the cheapest that Redis can make of a script: the token as
+// text (a Lua number printed by tostring loses digits), or the life left in ms. A refusal is
+// {last token, life left in ms, "<since> <api>"}.
 var (
 	acquireScript = newScript(`
 -- ARGV: holder, lease in ms, floor, life of the counter in ms, api
-local value = redis.call('GET', KEYS[1])
-if value then
-	local token, holder, info = string.match(value, '^(%d+):(%S+) ?(.*)$')
+local stored = redis.call('MGET', KEYS[1], KEYS[2])
+if stored[1] then
+	local token, holder, info = string.match(stored[1], '^(%d+):(%S+) ?(.*)$')
 	if holder == ARGV[1] then
 		redis.call('PEXPIRE', KEYS[1], ARGV[2])
-		return {1, token, tonumber(ARGV[2]), ''}
+		return token
 	end
-	return {0, token or '0', redis.call('PTTL', KEYS[1]), info or ''}
+	return {token or '0', redis.call('PTTL', KEYS[1]), info or ''}
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local last = tonumber(redis.call('GET', KEYS[2]) or '0') or 0
+local last = stored[2] and tonumber(stored[2]) or 0
 local token = string.format('%.0f', math.max(last + 1, ARGV[3] + 1, now))
+local value = string.format('%s:%s %.0f %s', token, ARGV[1], now / 1000, ARGV[5])
+if not redis.call('SET', KEYS[1], value, 'NX', 'PX', ARGV[2]) then -- not a string: nothing of ours
+	return {'0', redis.call('PTTL', KEYS[1]), ''}
+end
 redis.call('SET', KEYS[2], token, 'PX', ARGV[4])
-local info = string.format('%.0f', math.floor(now / 1000)) .. ' ' .. ARGV[5]
-redis.call('SET', KEYS[1], token .. ':' .. ARGV[1] .. ' ' .. info, 'PX', ARGV[2])
-return {1, token, tonumber(ARGV[2]), ''}
+return token
 `)
 
 	// A holder's own key is recognised by its whole first word.
@@ -47,9 +51,9 @@ return {1, token, tonumber(ARGV[2]), ''}
 -- ARGV: owner
 local value = redis.call('GET', KEYS[1])
 if value and string.match(value, '^%S+') == ARGV[1] then
-	return {1, '0', redis.call('PTTL', KEYS[1]), ''}
+	return redis.call('PTTL', KEYS[1])
 end
-return {0, redis.call('GET', KEYS[2]) or '0', 0, ''}
+return {redis.call('GET', KEYS[2]) or '0', 0, ''}
 `)
 
 	// A key that is gone stays gone: a late renewal must not take the lock back.
@@ -58,9 +62,9 @@ return {0, redis.call('GET', KEYS[2]) or '0', 0, ''}
 local value = redis.call('GET', KEYS[1])
 if value and string.match(value, '^%S+') == ARGV[1] then
 	redis.call('PEXPIRE', KEYS[1], ARGV[2])
-	return {1, '0', tonumber(ARGV[2]), ''}
+	return tonumber(ARGV[2])
 end
-return {0, redis.call('GET', KEYS[2]) or '0', 0, ''}
+return {redis.call('GET', KEYS[2]) or '0', 0, ''}
 `)
 
 	// The first write is the DEL, which Redis allows also when its memory is full.
@@ -71,9 +75,9 @@ if value then
 	local token, holder = string.match(value, '^(%d+):(%S+)')
 	if holder == ARGV[1] and (ARGV[2] == '0' or ARGV[2] == token) then
 		redis.call('DEL', KEYS[1])
-		return {1, token, 0, ''}
+		return token
 	end
 end
-return {0, redis.call('GET', KEYS[2]) or '0', 0, ''}
+return {redis.call('GET', KEYS[2]) or '0', 0, ''}
 `)
 )
