@@ -15,7 +15,7 @@ import (
 )
 
 // Schema is the PostgreSQL schema that the platform's tables live in.
-const Schema = "apiengine_platform"
+const Schema = "_apiengine_platform"
 
 //go:embed sqlite/*.sql postgres/*.sql
 var files embed.FS

@@ -106,7 +106,7 @@ func TestPostgresTablesHideSecrets(t *testing.T) {
 	url := testserver.Database(t)
 	hidden := fill(t, postgresAt(url)(t, secretKey))
 	p := pool(t, url)
-	rows, err := p.Query(t.Context(), "SELECT tablename FROM pg_tables WHERE schemaname = 'apiengine_platform'")
+	rows, err := p.Query(t.Context(), "SELECT tablename FROM pg_tables WHERE schemaname = '_apiengine_platform'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestPostgresTablesHideSecrets(t *testing.T) {
 	var dump []byte
 	for _, name := range tables {
 		var text string
-		err := p.QueryRow(t.Context(), "SELECT coalesce(string_agg(x::text, ' '), '') FROM apiengine_platform."+name+" x").Scan(&text)
+		err := p.QueryRow(t.Context(), "SELECT coalesce(string_agg(x::text, ' '), '') FROM _apiengine_platform."+name+" x").Scan(&text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 type Config struct {
 	SQLitePath string        // the database file; it and its folder are made when missing
 	Sync       string        // SQLite only: "full" (default; survives a power cut) or "normal" (a crash)
-	Pool       *pgxpool.Pool // set: PostgreSQL, schema apiengine_platform. The caller closes it
+	Pool       *pgxpool.Pool // set: PostgreSQL, schema _apiengine_platform. The caller closes it
 	SecretKey  []byte        // 32 bytes, encrypts the secrets; without it secrets are refused
 }
 

@@ -60,11 +60,15 @@ func (d *databases) tenant(ctx context.Context, tenant string) (*tenantdb.DB, er
 	return db, nil
 }
 
+// tenantSchema begins the name of every tenant's schema in PostgreSQL. No statement of a
+// script may name anything that begins with _apiengine_, so none reaches another tenant's.
+const tenantSchema = "_apiengine_tenant_"
+
 func (d *databases) connect(ctx context.Context, tenant string) (*tenantdb.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if d.pool != nil {
-		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: "tenant_" + tenant})
+		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant})
 	}
 	return tenantdb.OpenSQLite(ctx, tenantdb.SQLiteConfig{Path: filepath.Join(d.dir, "tenants", tenant+".db"), Sync: d.sync})
 }

@@ -3,26 +3,26 @@
 -- Names collate by their bytes, so that lists have the same order as on SQLite.
 
 -- +goose Up
-CREATE TABLE apiengine_platform.counters (
+CREATE TABLE _apiengine_platform.counters (
     name  TEXT PRIMARY KEY,
     value BIGINT NOT NULL
 );
 -- Every change of a definition or a tenant takes the next revision; whoever takes it
 -- keeps this row locked until the end of its transaction.
-INSERT INTO apiengine_platform.counters (name, value) VALUES ('revision', 1);
+INSERT INTO _apiengine_platform.counters (name, value) VALUES ('revision', 1);
 
-CREATE TABLE apiengine_platform.tenants (
+CREATE TABLE _apiengine_platform.tenants (
     name       TEXT COLLATE "C" PRIMARY KEY,
     settings   TEXT NOT NULL DEFAULT '{}',
     revision   BIGINT NOT NULL,
     created_at BIGINT NOT NULL
 );
-INSERT INTO apiengine_platform.tenants (name, revision, created_at)
+INSERT INTO _apiengine_platform.tenants (name, revision, created_at)
 VALUES ('default', 1, (extract(epoch FROM now()) * 1000000)::bigint);
 
 -- body is NULL in the version that a deletion makes.
-CREATE TABLE apiengine_platform.definition_versions (
-    tenant    TEXT COLLATE "C" NOT NULL REFERENCES apiengine_platform.tenants (name),
+CREATE TABLE _apiengine_platform.definition_versions (
+    tenant    TEXT COLLATE "C" NOT NULL REFERENCES _apiengine_platform.tenants (name),
     key_lower TEXT COLLATE "C" NOT NULL,
     version   BIGINT NOT NULL,
     key       TEXT NOT NULL,
@@ -35,18 +35,18 @@ CREATE TABLE apiengine_platform.definition_versions (
 );
 
 -- The newest version of each definition.
-CREATE TABLE apiengine_platform.definitions (
+CREATE TABLE _apiengine_platform.definitions (
     tenant    TEXT COLLATE "C" NOT NULL,
     key_lower TEXT COLLATE "C" NOT NULL,
     version   BIGINT NOT NULL,
     revision  BIGINT NOT NULL UNIQUE,
     PRIMARY KEY (tenant, key_lower),
-    FOREIGN KEY (tenant, key_lower, version) REFERENCES apiengine_platform.definition_versions (tenant, key_lower, version)
+    FOREIGN KEY (tenant, key_lower, version) REFERENCES _apiengine_platform.definition_versions (tenant, key_lower, version)
 );
 
 -- sealed is a format byte, the nonce and the AES-256-GCM text.
-CREATE TABLE apiengine_platform.secrets (
-    tenant     TEXT COLLATE "C" NOT NULL REFERENCES apiengine_platform.tenants (name),
+CREATE TABLE _apiengine_platform.secrets (
+    tenant     TEXT COLLATE "C" NOT NULL REFERENCES _apiengine_platform.tenants (name),
     name       TEXT COLLATE "C" NOT NULL,
     key_id     TEXT NOT NULL,
     sealed     BYTEA NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE apiengine_platform.secrets (
 
 -- tenant '' is a token for the whole platform. slot names the two admin tokens of which
 -- there is at most one each: 'bootstrap' and 'configured'.
-CREATE TABLE apiengine_platform.tokens (
+CREATE TABLE _apiengine_platform.tokens (
     id         TEXT PRIMARY KEY,
     hash       BYTEA NOT NULL,
     tenant     TEXT COLLATE "C" NOT NULL,
@@ -67,12 +67,12 @@ CREATE TABLE apiengine_platform.tokens (
     expires_at BIGINT,
     revoked_at BIGINT
 );
-CREATE INDEX tokens_tenant ON apiengine_platform.tokens (tenant, created_at);
+CREATE INDEX tokens_tenant ON _apiengine_platform.tokens (tenant, created_at);
 
 -- +goose Down
-DROP TABLE apiengine_platform.tokens;
-DROP TABLE apiengine_platform.secrets;
-DROP TABLE apiengine_platform.definitions;
-DROP TABLE apiengine_platform.definition_versions;
-DROP TABLE apiengine_platform.tenants;
-DROP TABLE apiengine_platform.counters;
+DROP TABLE _apiengine_platform.tokens;
+DROP TABLE _apiengine_platform.secrets;
+DROP TABLE _apiengine_platform.definitions;
+DROP TABLE _apiengine_platform.definition_versions;
+DROP TABLE _apiengine_platform.tenants;
+DROP TABLE _apiengine_platform.counters;
