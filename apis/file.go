@@ -163,9 +163,28 @@ func split(src string, p *problems) (f parts, ok bool) {
 			at += len(blockComment.FindString(rest))
 			blocks++
 		default:
+			if at := straySettings(src); at >= 0 {
+				line, column := lineAt([]byte(src), at)
+				p.list = append(p.list, &FieldError{Line: line, Column: column, Msg: "these settings would be ignored: they must begin with /*--- and be the first block comment of the file"})
+				return f, false
+			}
 			return parts{settingsLine: 1, headerLine: 1, code: src, codeLine: 1}, true
 		}
 	}
+}
+
+// stray matches a block comment that was meant to be settings: dashes, then a field.
+var stray = regexp.MustCompile(`/\*[*\s]*-{3,}[ \t\r]*\n[*\s]*([A-Za-z]\w*)[ \t]*:`)
+
+// straySettings is where settings in a wrong form or place begin, -1 when there are none.
+// Without it a file would lose its Lock in silence.
+func straySettings(src string) int {
+	for _, m := range stray.FindAllStringSubmatchIndex(src, -1) {
+		if _, known := fieldByName(src[m[2]:m[3]]); known {
+			return m[0]
+		}
+	}
+	return -1
 }
 
 // splitAt takes the settings that begin at start out of src. Line comments before them

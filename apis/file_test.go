@@ -41,8 +41,8 @@ func TestParseFile(t *testing.T) {
 		{"an ordinary first comment is no settings", "a.js", "/* Lock: true */\nreturn 1", func(d *Definition) {
 			d.ApiV8Code, d.FirstLine = "/* Lock: true */\nreturn 1", 1
 		}},
-		{"a banner is no settings", "a.js", "/*--------\n Lock: true\n--------*/\nreturn 1", func(d *Definition) {
-			d.ApiV8Code, d.FirstLine = "/*--------\n Lock: true\n--------*/\nreturn 1", 1
+		{"a banner is no settings", "a.js", "/*--------\n Orders\n--------*/\nreturn 1", func(d *Definition) {
+			d.ApiV8Code, d.FirstLine = "/*--------\n Orders\n--------*/\nreturn 1", 1
 		}},
 		{"empty settings", "a.js", "/*---\n---*/\nreturn 1", func(d *Definition) { d.ApiV8Code, d.FirstLine = "return 1", 3 }},
 		{"adjoining marks", "a.js", "/*------*/\nreturn 1", func(d *Definition) { d.ApiV8Code, d.FirstLine = "/*------*/\nreturn 1", 1 }},
@@ -307,4 +307,32 @@ func FuzzParseFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Settings in a wrong form or place are an error: to ignore them would lose the Lock.
+func TestParseFileRefusesStraySettings(t *testing.T) {
+	for _, c := range []struct {
+		name, src string
+		line      int
+	}{
+		{"blanks before the dashes", "/* ---\nLock: true\n--- */\nreturn 1;", 1},
+		{"dashes on the next line", "/*\n---\nLock: true\n---\n*/\nreturn 1;", 1},
+		{"a doc comment", "/**---\nLock: true\n---*/\nreturn 1;", 1},
+		{"after a statement", "var a = 1;\n/*---\nLock: true\n---*/\nreturn 1;", 2},
+		{"more dashes", "/*--------\n Lock: true\n--------*/\nreturn 1", 1},
+		{"starred lines", "/*\n * ---\n * Timeout: 5\n */\nreturn 1;", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := ParseFile("a.js", []byte(c.src))
+			var e *FieldError
+			if !errors.As(err, &e) || e.Line != c.line || !strings.Contains(e.Msg, "/*---") {
+				t.Errorf("got %v, want an error at line %d", err, c.line)
+			}
+		})
+	}
+	for _, src := range []string{"/* --- helpers --- */\nreturn 1;", "/*\n---\nnote: nothing\n*/\nreturn 1;", "var s = 1; /* a */ return s;"} {
+		if _, err := ParseFile("a.js", []byte(src)); err != nil {
+			t.Errorf("%q is a plain script: %v", src, err)
+		}
+	}
 }

@@ -80,7 +80,7 @@ func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
 	case out.IsText:
 		return json.Marshal(out.Text)
 	case out.Result == nil:
-		return json.RawMessage("null"), nil
+		return json.RawMessage(`{"Code":1}`), nil // as over HTTP
 	default:
 		return out.Result, nil
 	}

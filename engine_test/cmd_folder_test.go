@@ -198,3 +198,22 @@ func TestARestartMakesNoVersions(t *testing.T) {
 		n.stop(syscall.SIGTERM)
 	}
 }
+
+// A folder that is replaced as a whole, as a deployment does, is followed again.
+func TestAFolderThatIsReplacedIsFollowed(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "apis")
+	write(t, dir, "a.js", answering("one"))
+	n := startNode(t, "--data-dir", t.TempDir(), "--apis-dir", dir)
+	n.says(t, "a", "one")
+	move(t, parent, "apis", "old")
+	n.logs(t, "the folder is gone")
+	n.says(t, "a", "one")
+	write(t, filepath.Join(parent, "new"), "a.js", answering("two"))
+	write(t, filepath.Join(parent, "new"), "b.js", answering("three"))
+	move(t, parent, "new", "apis")
+	n.says(t, "a", "two")
+	n.says(t, "b", "three")
+	write(t, dir, "a.js", answering("four"))
+	n.says(t, "a", "four")
+}

@@ -79,6 +79,9 @@ func (f *folder) file(ctx context.Context, name string) error {
 	if !apis.IsFile(name) {
 		return nil
 	}
+	if info, err := fs.Stat(f.fsys, name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", name) // a pipe would never end
+	}
 	src, err := fs.ReadFile(f.fsys, name)
 	if err != nil {
 		return err

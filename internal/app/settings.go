@@ -32,7 +32,7 @@ type Settings struct {
 	ApisTo   string `name:"apis-tenant" default:"default" env:"APIENGINE_APIS_TENANT" help:"Tenant that apis-dir is loaded into."`
 	Examples bool   `env:"APIENGINE_EXAMPLES" help:"Load the examples into the tenant default."`
 
-	AdminToken string `env:"APIENGINE_ADMIN_TOKEN" secret:"all" help:"Admin token to accept. None: made at the first start, shown once, kept in data-dir/admin-token."`
+	AdminToken string `env:"APIENGINE_ADMIN_TOKEN" secret:"all" help:"Admin token to accept, aek_ and at least 28 characters more. None: made at the first start, shown once, kept in data-dir/admin-token."`
 	SecretKey  string `env:"APIENGINE_SECRET_KEY" secret:"all" help:"Key for stored secrets: 32 bytes as base64 or hex. None: made in data-dir/secret-key (nodes that share a database must share it)."`
 	SqliteSync string `default:"full" enum:"full,normal" env:"APIENGINE_SQLITE_SYNC" help:"full: an answer with Code 1 survives a power cut; normal: faster, survives a crash of the process."`
 
@@ -215,8 +215,8 @@ func hostsProblem(list []string) string {
 }
 
 func adminTokenProblem(t string) string {
-	if t != "" && len(t) < 32 {
-		return "must have at least 32 characters"
+	if t != "" && (len(t) < 32 || !strings.HasPrefix(t, "aek_")) {
+		return "must begin with aek_ and have at least 32 characters"
 	}
 	return ""
 }

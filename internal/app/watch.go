@@ -48,6 +48,7 @@ func openWatch(dir string) (*watch, error) {
 func (a *App) follow(ctx context.Context, w *watch, f *folder) error {
 	defer w.Close()
 	changed := map[string]bool{}
+	gone := false // the folder itself: it is looked for until it is back
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -56,22 +57,44 @@ func (a *App) follow(ctx context.Context, w *watch, f *folder) error {
 			return nil
 		case err := <-w.Errors: // events may be lost: look at everything
 			a.Log.Error("watching the folder", "folder", w.dir, "error", err)
-			changed[w.schema] = true
-			for _, name := range f.names() {
-				changed[filepath.Join(w.dir, name)] = true
-			}
+			w.everything(f, changed)
 			timer.Reset(settle)
 		case e := <-w.Events:
 			if e.Name == w.schema {
 				_ = w.Add(w.schema) // it may already be gone again
 			}
+			if e.Name == w.dir && e.Has(fsnotify.Remove|fsnotify.Rename) {
+				a.Log.Error("the folder is gone, what was live stays", "folder", w.dir)
+				_ = w.Remove(w.dir) // the watch is on what was moved away; it may have gone with it
+				gone = true
+				timer.Reset(retryAfter)
+				continue
+			}
 			changed[e.Name] = true
 			timer.Reset(settle)
 		case <-timer.C:
+			if gone {
+				if w.Add(w.dir) != nil {
+					timer.Reset(retryAfter)
+					continue
+				}
+				gone = false
+				_ = w.Add(w.schema) // there need not be one
+				a.Log.Info("the folder is back", "folder", w.dir)
+				w.everything(f, changed)
+			}
 			if changed = a.reload(ctx, w, f, changed); len(changed) > 0 {
 				timer.Reset(retryAfter)
 			}
 		}
+	}
+}
+
+// everything marks all that the folder holds, or held, as changed.
+func (w *watch) everything(f *folder, changed map[string]bool) {
+	changed[w.schema] = true
+	for _, name := range f.names() {
+		changed[filepath.Join(w.dir, name)] = true
 	}
 }
 

@@ -56,6 +56,11 @@ func readFolder(dir string) (*folder, error) {
 		if e.IsDir() || !apis.IsFile(e.Name()) {
 			continue
 		}
+		// A link leads to a file or not; a pipe would never end.
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && !info.Mode().IsRegular() {
+			f.problems = append(f.problems, Problem{File: f.path(e.Name()), Line: 1, Column: 1, Msg: "is no regular file"})
+			continue
+		}
 		if err := f.read(e.Name()); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"apiengine/apis"
@@ -343,5 +344,17 @@ func TestProblemsOf(t *testing.T) {
 	}
 	if problemsOf(nil, "y.js") != nil {
 		t.Error("no error is a problem")
+	}
+}
+
+// A pipe in the folder is a problem: reading it would never end.
+func TestCheckRefusesAPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.js"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Check(dir, nil)
+	if err != nil || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].String(), "pipe.js") {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
