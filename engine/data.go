@@ -51,7 +51,7 @@ func (s session) with(ctx context.Context, do func(Tx) error) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.f.begin(ctx, s.name, db)
+	t, err := s.f.begin(ctx, db)
 	if err != nil {
 		return err
 	}

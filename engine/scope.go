@@ -31,8 +31,6 @@ type taken struct {
 
 // txn is one open transaction of a scope.
 type txn struct {
-	name    string
-	db      Database
 	tx      Tx
 	guarded int // how many of the tree's leases have their guard in it
 }
@@ -81,14 +79,14 @@ func (f *frame) open(ctx context.Context, name string) (*txn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t, err = f.begin(ctx, name, db); err != nil {
+		if t, err = f.begin(ctx, db); err != nil {
 			return nil, err
 		}
 		if f.scope.txs == nil {
 			f.scope.txs = map[string]*txn{}
 		}
 		f.scope.txs[name] = t
-		f.mark(t, "")
+		f.mark(t)
 		return t, nil
 	}
 	if err := f.savepoints(ctx, t); err != nil {
@@ -99,10 +97,10 @@ func (f *frame) open(ctx context.Context, name string) (*txn, error) {
 
 // begin starts a transaction with the guard of the tree's first lock in the same flush,
 // and adds those of the others. From here on the caller's hanging up stops nothing.
-func (f *frame) begin(ctx context.Context, name string, db Database) (*txn, error) {
+func (f *frame) begin(ctx context.Context, db Database) (*txn, error) {
 	f.tree.begun.Store(true)
 	first := Guard{Until: f.scope.until}
-	t := &txn{name: name, db: db}
+	t := &txn{}
 	if ls := f.tree.leases; len(ls) > 0 {
 		first, t.guarded = guardOf(ls[0], f.scope.until), 1
 	}
@@ -151,9 +149,9 @@ func (f *frame) savepoints(ctx context.Context, t *txn) error {
 }
 
 // mark notes for this frame and its callers in the scope that t did not exist before them.
-func (f *frame) mark(t *txn, name string) {
+func (f *frame) mark(t *txn) {
 	for ; f != nil && !f.owner; f = f.parent {
-		f.setSave(t, name)
+		f.setSave(t, "")
 	}
 }
 

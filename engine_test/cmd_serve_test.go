@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,29 +15,6 @@ import (
 
 	"apiengine/internal/testserver"
 )
-
-// serve runs `apiengine serve` as a newcomer does, with nothing but these flags.
-func serve(t *testing.T, args ...string) *node {
-	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := testserver.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	n := &node{URL: "http://" + addr, log: &syncBuffer{}, done: make(chan struct{})}
-	n.cmd = exec.Command(path, append([]string{"serve", "--addr", addr}, args...)...)
-	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
-	if err := n.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { n.cmd.Wait(); close(n.done) }()
-	t.Cleanup(func() { n.stop(syscall.SIGTERM) })
-	return n
-}
 
 // ended waits for the process and returns its exit code; -1 is the death by a signal.
 func (n *node) ended(t *testing.T) int {

@@ -70,6 +70,12 @@ func startNode(t testing.TB, args ...string) *node {
 
 func launch(t testing.TB, args ...string) *node {
 	t.Helper()
+	return serve(t, append([]string{"--admin-token", adminToken}, args...)...)
+}
+
+// serve runs `apiengine serve` as a newcomer does, with nothing but these flags.
+func serve(t testing.TB, args ...string) *node {
+	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +86,7 @@ func launch(t testing.TB, args ...string) *node {
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	n := &node{URL: "http://" + addr, log: &syncBuffer{}, done: make(chan struct{})}
-	n.cmd = exec.Command(path, append([]string{"serve", "--addr", addr, "--admin-token", adminToken}, args...)...)
+	n.cmd = exec.Command(path, append([]string{"serve", "--addr", addr}, args...)...)
 	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
