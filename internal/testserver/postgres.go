@@ -21,6 +21,7 @@ type PostgresServer struct {
 	*Process
 	Port int
 	dir  string
+	args []string
 	cred *syscall.Credential // of the postgres user when the tests run as root
 }
 
@@ -38,7 +39,19 @@ func (s *PostgresServer) Restart(t testing.TB) {
 	}
 }
 
-func newPostgres() (*PostgresServer, error) {
+// NewPostgres starts a server for t alone, with further options in the form "-c", "name=value".
+// Unlike the shared one it waits for the disk at every commit.
+func NewPostgres(t testing.TB, options ...string) *PostgresServer {
+	t.Helper()
+	s, err := newPostgres(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Stop(syscall.SIGINT) })
+	return s
+}
+
+func newPostgres(options ...string) (*PostgresServer, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -47,7 +60,7 @@ func newPostgres() (*PostgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &PostgresServer{Port: port, dir: filepath.Join(dir, "pg")}
+	s := &PostgresServer{Port: port, dir: filepath.Join(dir, "pg"), args: options}
 	path, err := Program("postgres")
 	if err != nil {
 		return nil, err
@@ -70,8 +83,8 @@ func (s *PostgresServer) start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(path, "-D", s.dir, "-p", strconv.Itoa(s.Port),
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200")
+	cmd := exec.Command(path, append([]string{"-D", s.dir, "-p", strconv.Itoa(s.Port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"}, s.args...)...)
 	cmd.Dir = s.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred}
 	if s.Process, err = start(cmd); err != nil {
@@ -113,8 +126,11 @@ func tempDir() (string, error) {
 }
 
 var (
+	// What a killed server had written is in the system's memory, so nothing that tests can
+	// see hangs on fsync; with it, the start after a crash syncs every file of every database,
+	// which takes a busy machine half a minute.
 	sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) {
-		s, err := newPostgres()
+		s, err := newPostgres("-c", "fsync=off")
 		if err == nil {
 			shared.add(func() { s.Stop(syscall.SIGINT) })
 		}

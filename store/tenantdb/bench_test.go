@@ -13,7 +13,7 @@ import (
 // BenchmarkSavepoint: what it costs on PostgreSQL that a script may catch a failed
 // statement and go on: the same read with and without SAVEPOINT and RELEASE around it.
 func BenchmarkSavepoint(b *testing.B) {
-	db := openPostgres(b, newPool(b, testserver.Postgres(b).URL("postgres")))
+	db := openPostgres(b, newPool(b, testserver.NewPostgres(b).URL("postgres")))
 	setup(b, db, "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i")
 	ctx := context.Background()
 	b.Run("with", func(b *testing.B) {
@@ -40,7 +40,7 @@ func BenchmarkSavepoint(b *testing.B) {
 func BenchmarkRun(b *testing.B) {
 	open := map[string]func() *tenantdb.DB{
 		"sqlite":   func() *tenantdb.DB { return openSQLite(b) },
-		"postgres": func() *tenantdb.DB { return openPostgres(b, newPool(b, testserver.Postgres(b).URL("postgres"))) },
+		"postgres": func() *tenantdb.DB { return openPostgres(b, newPool(b, testserver.NewPostgres(b).URL("postgres"))) },
 	}
 	for _, dialect := range []string{"sqlite", "postgres"} {
 		db := open[dialect]()
