@@ -33,6 +33,7 @@ type line struct {
 type waiter struct {
 	lock   string
 	signal chan struct{} // of capacity 1: you may be the head now, or the lock be free
+	since  time.Time
 }
 
 func newLines() *lines {
@@ -85,7 +86,7 @@ func (ls *lines) join(lock string, most int) (w *waiter, ok bool) {
 			most++
 		}
 		if ok = most < 0 || len(l.queue) < most; ok {
-			w = &waiter{lock: lock, signal: make(chan struct{}, 1)}
+			w = &waiter{lock: lock, signal: make(chan struct{}, 1), since: time.Now()}
 			l.queue = append(l.queue, w)
 		}
 	})
@@ -126,7 +127,7 @@ func (ls *lines) free(lock string, lease *Lease) {
 
 // taken notes what the head heard of a holder elsewhere.
 func (ls *lines) taken(lock string, r Reply, now time.Time) {
-	ls.with(lock, func(l *line) { *l = line{queue: l.queue, by: r.By, until: now.Add(r.Left)} })
+	ls.with(lock, func(l *line) { *l = line{queue: l.queue, by: r.By.apart(), until: now.Add(r.Left)} })
 }
 
 // failed notes that the backend did not serve what the head sent, and returns since when it

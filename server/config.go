@@ -44,6 +44,8 @@ type Admin struct {
 	Tokens      TokenAdmin
 	Tenants     Tenants
 	Secrets     Secrets
+	Locks       Locks
+	Audit       Audit
 }
 
 // Config sets up a Server. Engine is required; a zero field takes its default.

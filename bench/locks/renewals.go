@@ -36,7 +36,7 @@ func renewals(ctx context.Context, s *server, n int) error {
 	}
 	errs := each(len(leases), func(i int) error { return leases[i].Release(ctx) })
 	on := plan.Lease - plan.Renew - budget.Margin(plan.Lease)
-	fmt.Printf("%d leases of %v held by one node for %v: %d renewals done (%d due), %d leases lost, shortest remaining life %s "+
+	fmt.Printf("%d leases of %v held by one node for %v: %d renewals done (%d if not one were late), %d leases lost, shortest remaining life %s "+
 		"(%s is on time, %s one attempt late), releases: %s\n\n", n, plan.Lease, watched, after-before, n*int(watched/plan.Renew), lost,
 		short(least), short(on), short(on-plan.Lease/12), orFine(errs))
 	return nil
