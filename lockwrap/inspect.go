@@ -134,7 +134,7 @@ func (m *Manager) ForceRelease(ctx context.Context, lock string, token int64) er
 	if h.Owner.Token != token {
 		return &NotHeldError{Lock: lock, Token: h.Owner.Token}
 	}
-	r, err := m.cfg.Backend.Release(ctx, m.name(lock), h.Owner)
+	r, err := m.cfg.Backend.Release(ctx, m.name(lock), h.Owner, nil)
 	if err != nil {
 		return err
 	}

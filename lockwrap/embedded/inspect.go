@@ -32,16 +32,15 @@ func (b *Backend) Locks(_ context.Context, prefix string) ([]lockwrap.Holding, e
 
 // Lock is lockwrap.Inspector's.
 func (b *Backend) Lock(_ context.Context, lock string) (h lockwrap.Holding, err error) {
-	err = b.with("lock", lock, func(s slot, now time.Time) slot {
+	err = b.with("lock", lock, func(s *slot, now time.Time) {
 		if s.alive(now) {
 			h = s.holding(lock, now)
 		}
-		return s
 	})
 	return h, err
 }
 
 // holding never names a waiting node: all of them are one.
-func (s slot) holding(lock string, now time.Time) lockwrap.Holding {
+func (s *slot) holding(lock string, now time.Time) lockwrap.Holding {
 	return lockwrap.Holding{Lock: lock, Owner: s.owner, By: s.by, Left: s.expires.Sub(now)}
 }
