@@ -53,6 +53,11 @@ func TestForcedRelease(t *testing.T) {
 		found := list()
 		return len(found) == 1 && len(found[0].Waiting) == 1 && found[0].Waiting[0].Count == 1
 	})
+	// The holder's node knows which node waits, not how many there.
+	seen := a.call(t, "GET", "/admin/api/v1/locks?prefix=default:Id:a", nil)
+	if !strings.Contains(seen.Body, `"Waiting":[{"Node":`) || strings.Contains(seen.Body, `"Count"`) {
+		t.Errorf("the holder's node tells %s", seen.Body)
+	}
 	if one.Lock != "default:Id:a" || one.Api != "waits_inside" || one.Token <= 0 || one.LeftMs <= 0 || one.LeftMs > 30_000 ||
 		time.Since(one.Since) > time.Minute || one.Node == "" {
 		t.Errorf("the lock shows as %+v", one)

@@ -155,8 +155,8 @@ func (m *Manager) status(h Holding) Status {
 	s := Status{Lock: strings.TrimSuffix(strings.TrimPrefix(h.Lock, m.cfg.Prefix+":{"), "}"),
 		Token: h.Owner.Token, Node: decoded(instance), By: h.By.apart(), Left: h.Left}
 	for _, w := range h.Waiting {
-		if w.Node != m.instance {
-			w.Node = decoded(w.Node)
+		if w.Node != m.node {
+			w.Node = decoded(strings.TrimPrefix(w.Node, m.cfg.Prefix+":w:"))
 			s.Waiting = append(s.Waiting, w)
 		}
 	}
@@ -186,7 +186,7 @@ func (ls *lines) holder(lock string) (held *Lease) {
 func (ls *lines) waiting(lock string) (w Waiting) {
 	ls.with(lock, func(l *line) {
 		if w.Count = len(l.queue); w.Count > 0 {
-			w.Since = l.queue[0].since
+			w.Since = l.queue[0].hunt.began
 		}
 	})
 	return w

@@ -35,7 +35,7 @@ func TestInspect(t *testing.T) {
 			}
 			const lock = "p[1]:{acme:OrderId:7}"
 			since := time.Now().Add(-3 * time.Second).Truncate(time.Microsecond)
-			for i, node := range []string{"n8", "n%2F9"} {
+			for i, node := range []string{"n8", "p[1]:w:n%2F9"} {
 				z := goredis.Z{Member: node, Score: float64(since.Add(time.Duration(i) * time.Second).UnixMicro())}
 				if err := a.ZAdd(t.Context(), lock+":q", z).Err(); err != nil {
 					t.Fatal(err)
