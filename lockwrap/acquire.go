@@ -133,8 +133,10 @@ type hunt struct {
 // run stands in line and then tries until one of the ends that Acquire names.
 func (h *hunt) run(ctx context.Context) (*Lease, error) {
 	for {
-		head, held, _ := h.m.lines.place(h.w)
-		turn := head && !held
+		turn, gone := h.m.lines.place(h.w)
+		if gone {
+			return (<-h.w.offer).lease, nil
+		}
 		if turn && !h.patient {
 			if l, err := h.try(ctx); l != nil || err != nil {
 				return l, err
@@ -164,7 +166,7 @@ func (h *hunt) over() bool {
 // gaveUp says why the wait cap passed in vain. A failure that is younger than one attempt
 // does not hide a holder whose lease still runs: the cap may have cut that attempt short.
 func (h *hunt) gaveUp() error {
-	_, _, s := h.m.lines.place(h.w)
+	s := h.m.lines.look(h.lock)
 	if s.err != nil && (s.left == 0 || time.Since(s.since) >= h.limit) {
 		return s.err
 	}

@@ -65,17 +65,28 @@ func work(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(o)
 }
 
-// warm makes every goroutine's connection, on a lock of its own.
+// warm makes every goroutine's connection, on a lock of its own. It tries again: on a busy
+// machine rueidislock's attempts time out after 20 ms, and nothing wakes it afterwards.
 func warm(l locker, j job) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return each(j.Workers, func(i int) error {
-		unlock, err := l.Lock(ctx, fmt.Sprintf("%s-warm-%d-%d", j.Lock, os.Getpid(), i))
-		if err != nil {
-			return err
+	return each(j.Workers, func(i int) (err error) {
+		for range 10 {
+			if err = once(l, fmt.Sprintf("%s-warm-%d-%d", j.Lock, os.Getpid(), i)); !errors.Is(err, context.DeadlineExceeded) {
+				return err
+			}
 		}
-		return unlock()
+		return err
 	})
+}
+
+// once takes a lock and gives it back.
+func once(l locker, name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	unlock, err := l.Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	return unlock()
 }
 
 func (j job) run(l locker) (outcome, error) {
