@@ -41,6 +41,7 @@ type Call struct {
 //	string, bool, int64, float64   that JS type (whole numbers for int64)
 //	any                            nil, bool, int64, float64, string, json.RawMessage
 //	json.RawMessage                any value, as JSON text
+//	[]byte                         a string, as UTF-8, or a buffer
 //	time.Duration                  a ttl: seconds, or 'd.HH:mm:ss'
 //	ignored                        anything at all
 //
@@ -73,6 +74,8 @@ type jsArg interface {
 	plain() (any, error)
 	// json gives JSON text.
 	json() (json.RawMessage, error)
+	// bytes gives a string's UTF-8, or the content of a buffer.
+	bytes() ([]byte, error)
 	missing() bool
 }
 
@@ -108,6 +111,7 @@ func argErrorf(format string, args ...any) error {
 
 var (
 	typeRaw      = reflect.TypeFor[json.RawMessage]()
+	typeBytes    = reflect.TypeFor[[]byte]()
 	typeDuration = reflect.TypeFor[time.Duration]()
 	typeIgnored  = reflect.TypeFor[ignored]()
 	typeAny      = reflect.TypeFor[any]()
@@ -164,6 +168,10 @@ func (f argField) set(a jsArg, dst reflect.Value) error {
 	case typeRaw:
 		text, err := a.json()
 		dst.SetBytes(text)
+		return err
+	case typeBytes:
+		b, err := a.bytes()
+		dst.SetBytes(b)
 		return err
 	}
 	v, err := a.plain()

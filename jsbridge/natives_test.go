@@ -111,7 +111,10 @@ func TestUnknownNames(t *testing.T) {
 		{`V8.Http.Get('x')`, `V8 has no Http`},
 		{`V8.Cache.Gett('x')`, `V8.Cache has no Gett; did you mean Get?`},
 		{`V8.Db.FromSQL2('x')`, `V8.Db has no FromSQL2; did you mean FromSql?`},
-		{`V8.Db.FromSql('x').ToList()`, `statement has no ToList`},
+		{`V8.Db.FromSql('x').ToList()`, `statement.ToList is not offered: use ToArray()`},
+		{`V8.Office.ExportExcel({})`, `V8.Office is not offered: make CSV text`}, {`V8.Method.Upload({})`, `V8.Method.Upload is not offered`},
+		{`System.Guid.NewGuidd()`, `System.Guid has no NewGuidd; did you mean NewGuid?`}, {`System.DateTime.Now`, `use DateNow()`},
+		{`V8.DbTrans.Commit()`, `commits when it returns Code 1`}, {`V8.Method.NewGuidd()`, `did you mean NewGuid?`},
 		{`V8.FormEngine.GetTableDat('x')`, `did you mean GetTableData?`},
 	} {
 		e := env()
