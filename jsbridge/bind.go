@@ -238,7 +238,7 @@ type argValue struct {
 func (a argValue) missing() bool { return goja.IsUndefined(a.v) || goja.IsNull(a.v) }
 
 func (a argValue) json() (json.RawMessage, error) {
-	w := jsonWriter{r: a.r, max: maxStringify}
+	w := jsonWriter{r: a.r, max: maxStringify, native: true}
 	wrote, err := w.write(goja.Undefined(), "", a.v)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be JSON: %w", err)
@@ -265,6 +265,9 @@ func (a argValue) plain() (any, error) {
 				return nil, err
 			}
 		default:
+			if _, ok := bufferOf(obj); ok {
+				return a.bytes()
+			}
 			return a.json()
 		}
 	}

@@ -39,7 +39,7 @@ type Call struct {
 // what is accepted:
 //
 //	string, bool, int64, float64   that JS type (whole numbers for int64)
-//	any                            nil, bool, int64, float64, string, json.RawMessage
+//	any                            nil, bool, int64, float64, string, []byte, json.RawMessage
 //	json.RawMessage                any value, as JSON text
 //	[]byte                         a string, as UTF-8, or a buffer
 //	time.Duration                  a ttl: seconds, or 'd.HH:mm:ss'
@@ -70,7 +70,8 @@ type ignored struct{}
 
 // jsArg is one argument of a call, still a JS value behind the methods.
 type jsArg interface {
-	// plain gives nil, bool, int64, float64, string, or json.RawMessage for objects.
+	// plain gives nil, bool, int64, float64, string, []byte for buffers, or json.RawMessage
+	// for other objects.
 	plain() (any, error)
 	// json gives JSON text.
 	json() (json.RawMessage, error)
@@ -244,6 +245,8 @@ func got(v any) string {
 		return "a boolean"
 	case int64, float64:
 		return fmt.Sprintf("the number %v", v)
+	case []byte:
+		return "bytes"
 	}
 	return "an object"
 }

@@ -81,8 +81,13 @@ func formCall(op string) rowCall {
 }
 
 func callOf(f Func) (rowCall, bool) {
-	if op, ok := strings.CutPrefix(f.Name, "FormEngine."); ok && !strings.Contains(op, "TableData") || op == "GetTableData" || op == "GetTableDataCount" {
+	if op, ok := strings.CutPrefix(f.Name, "FormEngine."); ok && (strings.HasPrefix(op, "Get") || !strings.Contains(op, "TableData") && !strings.HasSuffix(op, "Batch")) {
 		return formCall(op), true
+	}
+	if op, ok := strings.CutPrefix(f.Name, "FormEngine."); ok {
+		c := formCall(op)
+		c.args[1], c.wrong[1] = `[{Id: 1}]`, `{Id: 1}`
+		return c, true
 	}
 	c, ok := rowCalls[f.Name]
 	return c, ok
