@@ -36,28 +36,46 @@ func pgQuery(st statement) (pgStatement, error) {
 	return q, nil
 }
 
-// typeUnknown gives the parameter that PostgreSQL could not find a type for (`$1 IS NULL`)
-// the one of its value, and reports whether that makes another attempt worth while.
-func (q pgStatement) typeUnknown(st statement, err error) bool {
+// retyped makes another attempt possible where PostgreSQL could not find the type of a
+// parameter, and reports whether it did: a name that occurs twice is sent apart, and a
+// parameter that nothing tells the type of (`$1 IS NULL`) gets that of its value.
+func (q *pgStatement) retyped(st statement, err error) bool {
 	e := new(pgconn.PgError)
-	if !errors.As(err, &e) || e.Code != pgerrIndeterminate || st.platform {
+	if st.platform || !errors.As(err, &e) {
 		return false
 	}
-	digits := strings.TrimLeft(e.Message[strings.LastIndexByte(e.Message, '$')+1:], " ")
-	n, _ := strconv.Atoi(digits)
-	if n < 1 || n > len(q.oids) || q.oids[n-1] != 0 {
+	switch e.Code {
+	case pgAmbiguous:
+		return q.apart(st)
+	case pgIndeterminate:
+		n, _ := strconv.Atoi(e.Message[strings.LastIndexByte(e.Message, '$')+1:])
+		return q.typed(n - 1)
+	}
+	return false
+}
+
+// ambiguous_parameter and indeterminate_datatype
+const (
+	pgAmbiguous     = "42P08"
+	pgIndeterminate = "42P18"
+)
+
+func (q *pgStatement) apart(st statement) bool {
+	if st.Apart == "" || q.sql == st.Apart {
 		return false
 	}
-	q.oids[n-1] = pgtype.TextOID
-	switch st.Args[n-1].(type) {
-	case bool:
-		q.oids[n-1] = pgtype.BoolOID
-	case int64:
-		q.oids[n-1] = pgtype.Int8OID
+	args, oids := q.args, q.oids
+	q.sql, q.args, q.oids = st.Apart, nil, nil
+	for _, at := range st.Repeats {
+		q.args, q.oids = append(q.args, args[at]), append(q.oids, oids[at])
 	}
 	return true
 }
 
-// pgerrIndeterminate is indeterminate_datatype.
-const pgerrIndeterminate = "42P18"
-
+func (q *pgStatement) typed(at int) bool {
+	if at < 0 || at >= len(q.oids) || q.oids[at] != 0 {
+		return false
+	}
+	q.oids[at] = pgtype.TextOID
+	return true
+}

@@ -212,7 +212,7 @@ func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64,
 	}
 	for {
 		n, err := s.send(ctx, q, st.platform, w)
-		if !q.typeUnknown(st, err) {
+		if !q.retyped(st, err) {
 			return n, err
 		}
 	}

@@ -54,21 +54,22 @@ func TestParametersFitTheColumnsTheyMeet(t *testing.T) {
 	each(t, func(t *testing.T, db *tenantdb.DB) {
 		tx := begin(t, db, tenantdb.Guard{})
 		exec(t, tx, byDialect(db,
-			"CREATE TABLE t (i INTEGER, n NUMERIC, f REAL, s TEXT, b BOOLEAN, d DATE, at DATETIME, j JSON)",
-			"CREATE TABLE t (i int, n numeric, f float8, s text, b boolean, d date, at timestamp, j jsonb)"))
-		exec(t, tx, "INSERT INTO t VALUES (@i, @n, @f, @s, @b, @d, @at, @j)", "i", 5.0, "n", "1.25", "f", 2.5, "s", 7.0, "b", true,
+			"CREATE TABLE t (i INTEGER, n NUMERIC, f REAL, s TEXT, b BOOLEAN, d DATE, at DATETIME, j JSON, c VARCHAR(9) DEFAULT 'vc')",
+			"CREATE TABLE t (i int, n numeric, f float8, s text, b boolean, d date, at timestamp, j jsonb, c varchar(9) DEFAULT 'vc')"))
+		exec(t, tx, "INSERT INTO t (i, n, f, s, b, d, at, j) VALUES (@i, @n, @f, @s, @b, @d, @at, @j)", "i", 5.0, "n", "1.25", "f", 2.5, "s", 7.0, "b", true,
 			"d", "2026-01-02", "at", "2026-01-02 03:04:05", "j", `{"a":1}`)
 		want := byDialect(db,
 			`[{"i":5,"n":1.25,"f":2.5,"s":"7","b":1,"d":"2026-01-02","at":"2026-01-02 03:04:05","j":{"a":1}}]`,
 			`[{"i":5,"n":"1.25","f":2.5,"s":"7","b":true,"d":"2026-01-02","at":"2026-01-02T03:04:05","j":{"a": 1}}]`)
-		if got := query(t, tx, "SELECT * FROM t"); got != want {
+		if got := query(t, tx, "SELECT i, n, f, s, b, d, at, j FROM t"); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		for _, c := range []struct {
 			where string
 			value any
 		}{
-			{"@v IS NULL", nil}, {"@v IS NOT NULL", "x"}, {"@v IS NOT NULL", true}, {"(@v IS NULL OR i > 0)", nil}, {"COALESCE(@v, @v) IS NULL", nil},
+			{"(@v IS NULL OR i = @v)", nil}, {"(@v IS NULL OR i = @v)", 5.0}, {"(@v IS NULL OR d = @v)", nil}, {"(@v IS NULL OR n > @v)", 1.0}, {"(@v IS NULL OR b = @v)", true},
+			{"(@v IS NULL OR c = @v)", nil}, {"(@v IS NULL OR c = @v)", "vc"}, {"@v IS NULL", nil}, {"@v IS NOT NULL", "x"}, {"@v IS NOT NULL", true}, {"(@v IS NULL OR i > 0)", nil}, {"COALESCE(@v, @v) IS NULL", nil},
 			{"i = @v", 5.0}, {"i = @v", "5"}, {"i < @v", 5.5}, {"n = @v", 1.25}, {"n = @v", "1.25"}, {"f > @v", 2.0}, {"f = @v", 2.5},
 			{"s = @v", "7"}, {"s = @v", 7.0}, {"b = @v", 1.0}, {"b = @v", true}, {"d = @v", "2026-01-02"}, {"at <= @v", "2026-01-02 03:04:05"},
 			{"(s = @v OR @v IS NULL)", "7"}, {"i + @v = 6", 1.0},
