@@ -15,7 +15,7 @@ import (
 func allFuncs() []Func {
 	var all []Func
 	for _, rows := range [][]Func{cacheFuncs(), dbFuncs(), formFuncs(), apiFuncs(), lockFuncs(), responseFuncs(), globalFuncs(), dateFuncs(),
-		methodFuncs(), encryptFuncs()} {
+		methodFuncs(), encryptFuncs(), useFuncs()} {
 		all = append(all, rows...)
 	}
 	return all
@@ -179,6 +179,8 @@ func (r *run) toJS(v any) (goja.Value, error) {
 		return r.stringMap(v), nil
 	case FormResult:
 		return r.formResult(v)
+	case loaded:
+		return v.Value, nil
 	case *query:
 		return r.queryObject(v), nil
 	}

@@ -40,7 +40,7 @@ func encryptFuncs() []Func {
 			func(_ *Call, in struct{ Secret, Text []byte }) (any, error) {
 				return hexOf(hmac.New(sha256.New, in.Secret), in.Text), nil
 			}),
-		Fn("EncryptHelper.AESEncode", "the text encrypted with AES and PKCS7 padding, in base64: CBC with iv, ECB without; keys have 16, 24 or 32 bytes, an iv 16",
+		Fn("EncryptHelper.AESEncode", "the text encrypted with AES and PKCS7 padding, in base64: CBC with iv (give one), ECB without, which shows equal blocks; keys have 16, 24 or 32 bytes, an iv 16",
 			func(_ *Call, in aesArgs) (any, error) {
 				block, err := in.block("AESEncode")
 				if err != nil {

@@ -42,6 +42,7 @@ var rowCalls = map[string]rowCall{
 	"Query.ExecuteNonQuery": {want: `1`},
 
 	"ApiEngine.Run": {args: []string{`'child'`, `{a: 1}`}, want: `{"child":{"a":1}}`, wrong: map[int]string{0: `5`, 1: `'x'`}},
+	"Use":           {args: []string{`'lib/money'`}, want: `{"unit":"cent"}`},
 	"Secret":        {args: []string{`'k'`}, want: `"secret k"`},
 
 	"Lock.RemainingMs": {want: `3000`}, "Lock.IsHeld": {want: `true`}, "Lock.EnsureHeld": {want: `true`},
@@ -108,6 +109,7 @@ func rowEnv() *Env {
 	e.User = json.RawMessage(`{"Id":"u1"}`)
 	e.Request.IP = "10.0.0.9"
 	e.Secret = func(_ context.Context, name string) (string, error) { return "secret " + name, nil }
+	e.Library = libraries(map[string]string{"money": `return { unit: 'cent', twice: function (n) { return 2 * n; } };`})
 	e.Invoke = func(_ context.Context, key string, param json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{"` + key + `":` + string(param) + `}`), nil
 	}
