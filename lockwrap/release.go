@@ -52,7 +52,7 @@ func (l *Lease) unlock(ctx context.Context) *LostError {
 	doubt := false
 	for try, until := 1, time.Now().Add(limit); ; try++ {
 		a := l.m.ask(ctx, max(minAttempt/2, time.Until(until)), func(ctx context.Context, b Backend) (Reply, error) {
-			return b.Release(ctx, l.lock, l.owner)
+			return b.Release(ctx, l.lock, l.owner, nil)
 		})
 		now := time.Now()
 		switch {
@@ -113,7 +113,7 @@ func (m *Manager) sweep(s leftover) {
 func (m *Manager) clean(s *leftover) {
 	for try := 1; ; try++ {
 		a := m.ask(context.Background(), s.limit, func(ctx context.Context, b Backend) (Reply, error) {
-			return b.Release(ctx, s.lock, s.owner)
+			return b.Release(ctx, s.lock, s.owner, nil)
 		})
 		if a.err == nil || time.Now().After(s.over) || !rest(m.work, jitter(25*time.Millisecond, time.Second, try)) {
 			return
