@@ -88,6 +88,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	defer stop()
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return a.library.follow(background) })
+	group.Go(func() error { return a.databases.keepClean(background, a.cleaned) })
 	if err := a.loadFolders(background, group); err != nil {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())
