@@ -29,6 +29,8 @@ var pgOwnTables = []string{
 		lock_key text PRIMARY KEY, token bigint NOT NULL, owner text NOT NULL, sealed_at timestamptz NOT NULL
 	) WITH (fillfactor = 50)`,
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket int PRIMARY KEY, token bigint NOT NULL)`,
+	`CREATE OR REPLACE FUNCTION _apiengine_fence_floor_of(int) RETURNS bigint LANGUAGE sql VOLATILE AS
+		'SELECT coalesce((SELECT token FROM _apiengine_fence_floor WHERE bucket = $1), 0)'`,
 }
 
 // create makes what is missing: the tenant's role, its schemas and the platform's tables.

@@ -80,7 +80,7 @@ func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) 
 	}
 	flush := []pgStatement{{sql: pgBegin}, {name: "apiengine_local", sql: pgLocal, args: texts(path, milliseconds(g.Until), role), mute: true}}
 	if g.Key != "" {
-		flush = append(flush, b.guard(g)...)
+		flush = append(flush, b.guard(g))
 	}
 	rows, err := s.flush(ctx, flush...)
 	if err == nil && g.Key != "" {
