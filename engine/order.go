@@ -79,7 +79,7 @@ func (f *frame) acquire(ctx context.Context) error {
 	if f.parent != nil {
 		plan.Wait = min(plan.Wait, patience(remaining(f.parent.deadline)))
 	}
-	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey})
+	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey, Floor: f.tree.floors[key.String()]})
 	if err != nil {
 		return inOwnWords(err, d.LockMsg)
 	}

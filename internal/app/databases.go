@@ -18,10 +18,11 @@ import (
 // databases opens each tenant's own database once and keeps it: an SQLite file in
 // data-dir/tenants, or a schema of its own in PostgreSQL.
 type databases struct {
-	pool  *pgxpool.Pool // nil: SQLite
-	dir   string
-	sync  string
-	store *store.Store
+	pool   *pgxpool.Pool // nil: SQLite
+	shared bool          // tenants share the pool's role
+	dir    string
+	sync   string
+	store  *store.Store
 
 	mu   sync.Mutex
 	open map[string]*tenantdb.DB
@@ -68,7 +69,7 @@ func (d *databases) connect(ctx context.Context, tenant string) (*tenantdb.DB, e
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if d.pool != nil {
-		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant})
+		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant, Shared: d.shared})
 	}
 	return tenantdb.OpenSQLite(ctx, tenantdb.SQLiteConfig{Path: filepath.Join(d.dir, "tenants", tenant+".db"), Sync: d.sync})
 }
