@@ -57,12 +57,12 @@ func (f *frame) cache() jsbridge.Cache {
 	staged := f.api.Definition.Effects == "staged"
 	switch {
 	case s.staged != nil && (staged || s.stages || !s.staged.Empty()):
-		return s.staged
+		return acting{s.staged, f.tree, true}
 	case staged || s.stages:
 		s.staged = caches.Stage(f.call.Tenant)
-		return s.staged
+		return acting{s.staged, f.tree, true}
 	}
-	return caches.For(f.call.Tenant)
+	return acting{caches.For(f.call.Tenant), f.tree, false}
 }
 
 // pending reports whether the scope has anything to commit or to apply.
@@ -275,6 +275,9 @@ func (f *frame) release(ctx context.Context, err error) error {
 		last.unwatch()
 		lost := last.lease.Release(ctx)
 		f.x.released(last.lease)
+		if lost == nil {
+			f.tree.whole = append(f.tree.whole, last.lease)
+		}
 		f.tree.leases = slices.DeleteFunc(f.tree.leases, func(l *lockwrap.Lease) bool { return l == last.lease })
 		if lost != nil && !s.committed && (err == nil || overtaken(err, lost)) {
 			err = lost

@@ -17,7 +17,10 @@ type tree struct {
 	cancel context.CancelCauseFunc // ends the whole tree
 	leases []*lockwrap.Lease       // every lock that the tree holds, oldest first
 	nested int
-	begun  atomic.Bool // a transaction has begun: the caller's hanging up no longer stops the tree
+	whole  []*lockwrap.Lease // released, and the tree's own until then
+	floors floors            // tokens that locks must be given above
+	acted  atomic.Bool       // something was done that no rollback takes back
+	begun  atomic.Bool       // a transaction has begun: the caller's hanging up no longer stops the tree
 }
 
 // holds returns the tree's lease on key, or nil.
@@ -47,13 +50,34 @@ type frame struct {
 	res      *Result         // the root's answer; nil for nested calls
 }
 
-// root runs a call that no script made.
+// root runs a call that no script made. A lock whose counter is behind what the database
+// has seen is healed here: the call starts over, once, with a larger token (docs/decisions.md 16).
 func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) error {
+	x := res.Execution
+	t, f, report, err := e.once(ctx, c, api, res, floors{})
+	if l, behind := t.behind(err); behind {
+		e.cfg.Log.Warn("the lock gave a token that the database has seen passed", "execution", x.ID, "lock", l.Key().String(),
+			"token", l.Token(), "stored", t.floors[l.Key().String()], "again", t.repeatable(x))
+		if t.repeatable(x) {
+			x.Lock, x.Token, x.Console, x.consoleSize = "", 0, nil, 0
+			t, f, report, err = e.once(ctx, c, api, res, t.floors)
+			l, behind = t.behind(err)
+		}
+		if behind {
+			t.raise(ctx, l, api)
+		}
+	}
+	x.note(f, report, err)
+	return err
+}
+
+// once is one run of a call, with the locks that it and its nested calls take.
+func (e *Engine) once(ctx context.Context, c Call, api *API, res *Result, low floors) (*tree, *frame, jsbridge.Report, error) {
 	// The caller's hanging up ends the wait for the lock, and the run until it has begun a
 	// transaction; from then on only the deadline and the lease do (contract.md section 5.3).
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	t := &tree{e: e, call: c, cancel: cancel}
+	t := &tree{e: e, call: c, cancel: cancel, floors: low}
 	stop := context.AfterFunc(ctx, func() {
 		if !t.begun.Load() {
 			cancel(context.Cause(ctx))
@@ -62,8 +86,7 @@ func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) error 
 	defer stop()
 	f := &frame{tree: t, api: api, call: c, x: res.Execution, res: res}
 	report, err := f.run(runCtx)
-	f.x.note(f, report, err)
-	return err
+	return t, f, report, err
 }
 
 // accept makes the root's answer of what the script left, and asks the caller whether it

@@ -132,12 +132,12 @@ type hunt struct {
 
 // run stands in line and then tries until one of the ends that Acquire names.
 func (h *hunt) run(ctx context.Context) (*Lease, error) {
-	for {
+	for first := true; ; first = false {
 		turn, gone := h.m.lines.place(h.w)
 		if gone {
 			return (<-h.w.offer).lease, nil
 		}
-		if turn && !h.patient {
+		if turn && !h.patient && (first || !h.over()) {
 			if l, err := h.try(ctx); l != nil || err != nil {
 				return l, err
 			}

@@ -121,7 +121,8 @@ func databaseName(s *Settings) string {
 }
 
 func (a *App) openDatabases(context.Context) error {
-	a.databases = &databases{pool: a.pool, dir: a.Settings.DataDir, sync: a.Settings.SqliteSync, store: a.Store}
+	a.databases = &databases{pool: a.pool, dir: a.Settings.DataDir, sync: a.Settings.SqliteSync, store: a.Store,
+		shared: a.Settings.TenantRoles == "off"}
 	a.onClose(func(context.Context) error { a.databases.close(); return nil })
 	return nil
 }

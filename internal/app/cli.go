@@ -38,6 +38,7 @@ type commands struct {
 	Locks   locksCmd   `cmd:"" help:"Show the held locks, or take one away."`
 	SQL     sqlCmd     `cmd:"" name:"sql" help:"Run one statement in a tenant's database."`
 	Show    configCmd  `cmd:"" name:"config" help:"Show every setting and where it comes from; secrets are masked."`
+	Types   typesCmd   `cmd:"" help:"Print apiengine.d.ts: what scripts can call, for editors."`
 	Version versionCmd `cmd:"" help:"Show the version."`
 }
 

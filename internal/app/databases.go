@@ -18,10 +18,11 @@ import (
 // databases opens each tenant's own database once and keeps it: an SQLite file in
 // data-dir/tenants, or a schema of its own in PostgreSQL.
 type databases struct {
-	pool  *pgxpool.Pool // nil: SQLite
-	dir   string
-	sync  string
-	store *store.Store
+	pool   *pgxpool.Pool // nil: SQLite
+	shared bool          // tenants share the pool's role
+	dir    string
+	sync   string
+	store  *store.Store
 
 	mu   sync.Mutex
 	open map[string]*tenantdb.DB
@@ -30,7 +31,7 @@ type databases struct {
 // Open implements engine.Databases.
 func (d *databases) Open(ctx context.Context, tenant, name string) (engine.Database, error) {
 	if name != "" {
-		return nil, fault.New(fault.ScriptError, "no database %q is configured for V8.Dbs", name)
+		return nil, fault.New(fault.ScriptError, "V8.Dbs.%s: more databases are not in this version; V8.Db is the tenant's own", name)
 	}
 	db, err := d.tenant(ctx, tenant)
 	if err != nil {
@@ -68,7 +69,7 @@ func (d *databases) connect(ctx context.Context, tenant string) (*tenantdb.DB, e
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if d.pool != nil {
-		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant})
+		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant, Shared: d.shared})
 	}
 	return tenantdb.OpenSQLite(ctx, tenantdb.SQLiteConfig{Path: filepath.Join(d.dir, "tenants", tenant+".db"), Sync: d.sync})
 }
@@ -103,7 +104,7 @@ func (t transaction) Guard(ctx context.Context, g engine.Guard) error {
 }
 
 func (t transaction) Form(ctx context.Context, f engine.Form) (jsbridge.FormResult, error) {
-	r, err := t.Tx.Form(ctx, tenantdb.FormCall{Op: f.Op, Table: f.Table, Options: f.Options,
+	r, err := t.Tx.Form(ctx, tenantdb.FormCall{Op: f.Op, Table: f.Table, Options: f.Options, Token: f.Token,
 		Who: tenantdb.Who{UserID: f.UserID, UserName: f.UserName, Tenant: f.Tenant}})
 	return jsbridge.FormResult(r), err
 }

@@ -43,7 +43,7 @@ func (a *App) openServer(context.Context) (err error) {
 	cfg := server.Config{
 		Engine: a.Engine, Tokens: adminTokens{a.Store}, Log: a.Log, Addr: s.Addr, MaxBody: s.MaxBody,
 		Admin: server.Admin{Definitions: adminDefinitions{a.library}, Planner: planner{a.Engine}, Schema: adminSchema{a.databases},
-			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store}, Secrets: adminSecrets{a.Store},
+			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store},
 			Locks: adminLocks{a.locks, a.Store}, Audit: adminAudit{a.Store}},
 		Checks:    a.checks(),
 		Answers:   server.AnswerPolicy{RedirectHosts: s.RedirectHosts},
@@ -89,6 +89,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	defer stop()
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return a.library.follow(background) })
+	group.Go(func() error { return a.databases.keepClean(background, a.cleaned) })
 	if err := a.loadFolders(background, group); err != nil {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())

@@ -22,6 +22,7 @@ type Settings struct {
 	Addr        string `default:"127.0.0.1:8080" env:"APIENGINE_ADDR" help:"Address to listen on. Loopback unless you say otherwise."`
 	DataDir     string `default:"./data" env:"APIENGINE_DATA_DIR" help:"Folder for the embedded databases, the first admin token and the secret key."`
 	DatabaseURL string `name:"database-url" env:"APIENGINE_DATABASE_URL" secret:"url" help:"PostgreSQL, postgres://... None: SQLite in data-dir."`
+	TenantRoles string `default:"on" enum:"on,off" env:"APIENGINE_TENANT_ROLES" help:"on: each tenant's statements run under a PostgreSQL role of its own (needs CREATEROLE, or roles made by hand); off: under the role of database-url."`
 	RedisURL    string `name:"redis-url" env:"APIENGINE_REDIS_URL" secret:"url" help:"Redis for lock and cache: redis://, rediss://, redis-sentinel://h1,h2/master, redis-cluster://h1,h2. None: both embedded."`
 	LockBackend string `default:"auto" env:"APIENGINE_LOCK_BACKEND" help:"auto (redis if set, else embedded), redis or embedded."`
 	LockVerify  string `default:"fresh" enum:"fresh,always" env:"APIENGINE_LOCK_VERIFY" help:"fresh: a fresh grant is confirmed by the local clock before the script; always: by the backend."`

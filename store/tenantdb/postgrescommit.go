@@ -88,7 +88,7 @@ func (b *pgBackend) witness(ctx context.Context, w pgWitness) (committed bool, e
 		return false, err
 	}
 	defer s.rollback()
-	rows, err := s.flush(ctx, pgStatement{sql: pgWitnessRow, args: texts(w.guard.Key)})
+	rows, err := s.ours(ctx, pgStatement{sql: pgWitnessRow, args: texts(w.guard.Key)})
 	if err != nil {
 		return false, err
 	}
@@ -106,7 +106,7 @@ func (b *pgBackend) witness(ctx context.Context, w pgWitness) (committed bool, e
 
 // transactionStatus is the answer when a newer holder's row stands where ours may have been.
 func (s *pgSession) transactionStatus(ctx context.Context, xid string) (committed bool, err error) {
-	rows, err := s.flush(ctx, pgStatement{sql: "SELECT pg_xact_status($1::xid8)", args: texts(xid)})
+	rows, err := s.ours(ctx, pgStatement{sql: "SELECT pg_xact_status($1::xid8)", args: texts(xid)})
 	switch {
 	case err != nil:
 		return false, errors.Join(errNoWitness, err)

@@ -107,12 +107,16 @@ func (s *liteSession) failed(ctx context.Context, err error) error {
 }
 
 const liteGuard = `INSERT INTO _apiengine_fence AS f (lock_key, token, owner, sealed_at)
-VALUES (?1, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+SELECT ?1, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+WHERE ?2 > coalesce((SELECT token FROM _apiengine_fence_floor WHERE bucket = ?4), 0)
 ON CONFLICT (lock_key) DO UPDATE SET token = excluded.token, owner = excluded.owner, sealed_at = excluded.sealed_at
 WHERE f.token < excluded.token OR f.token = excluded.token AND f.owner = excluded.owner
 RETURNING sealed_at`
 
-const liteStored = `SELECT token, owner, sealed_at FROM _apiengine_fence WHERE lock_key = ?1`
+const (
+	liteStored = `SELECT token, owner, sealed_at FROM _apiengine_fence WHERE lock_key = ?1`
+	liteFloor  = `SELECT token FROM _apiengine_fence_floor WHERE bucket = ?1`
+)
 
 func (s *liteSession) guard(ctx context.Context, g Guard) error {
 	if s.dead != nil {
@@ -122,14 +126,16 @@ func (s *liteSession) guard(ctx context.Context, g Guard) error {
 		return err
 	}
 	sealed := ""
-	_, err := s.w.Run(ctx, litedb.Call{SQL: liteGuard, Args: []any{g.Key, g.Token, g.Owner},
+	_, err := s.w.Run(ctx, litedb.Call{SQL: liteGuard, Args: []any{g.Key, g.Token, g.Owner, int64(bucket(g.Key))},
 		Row: func(r *litedb.Stmt) error { sealed = string(r.Bytes(0)); return nil }})
 	if err != nil {
 		return s.failed(ctx, err)
 	}
 	if sealed == "" {
 		row, err := s.stored(ctx, s.w, g.Key)
-		s.dead = errors.Join(&StaleError{Key: g.Key, Token: g.Token, Stored: row.token}, err)
+		_, ferr := s.w.Run(ctx, litedb.Call{SQL: liteFloor, Args: []any{int64(bucket(g.Key))},
+			Row: func(r *litedb.Stmt) error { row.token = max(row.token, r.Int(0)); return nil }})
+		s.dead = errors.Join(&StaleError{Key: g.Key, Token: g.Token, Stored: row.token}, err, ferr)
 		return s.dead
 	}
 	if s.first.Key == "" {

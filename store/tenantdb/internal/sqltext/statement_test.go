@@ -3,6 +3,7 @@ package sqltext_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,28 @@ var refused = []struct {
 	{postgres, "SELECT 1 -- x\r; DROP TABLE t", "only one statement"}, // \r ends a comment here
 	{postgres, "SELECT $a$ $b$ $a$; DROP TABLE t", "only one statement"},
 	{postgres, "SELECT $a$ ; $b$", "never closed"},
+	// The role that the run has changed to is not a script's to change.
+	{postgres, "reset/**/role", "RESET"},
+	{postgres, "SeT -- x\n LOCAL ROLE NONE", "SET"},
+	{postgres, "SET SESSION AUTHORIZATION DEFAULT", "SET"},
+	{postgres, "SELECT set_config /* x */ ('role', 'none', true)", "set_config"},
+	{postgres, `VALUES (pg_catalog."set_config"('ro' || 'le', 'none', true))`, "set_config"},
+	{postgres, "WITH x AS (SELECT SET_CONFIG('role', 'none', true)) SELECT * FROM x", "set_config"},
+	{postgres, "INSERT INTO t SELECT set_config('role', 'none', true) RETURNING 1", "set_config"},
+	{postgres, "CREATE VIEW v AS SELECT set_config('role', 'none', true)", "set_config"},
+	{postgres, "CREATE TABLE t (a text DEFAULT set_config('role', 'none', true))", "set_config"},
+	{postgres, "CREATE INDEX i ON t (set_config('role', a, true))", "set_config"},
+	{postgres, "UPDATE pg_settings SET setting = 'none' WHERE name = 'role'", "pg_settings"},
+	{postgres, `UPDATE pg_catalog . "pg_settings" SET setting = 'none' WHERE name = 'role'`, "pg_"},
+	{postgres, "EXPLAIN ANALYZE SELECT set_config('role', 'none', true)", "set_config"},
+	{postgres, "EXPLAIN (ANALYZE) RESET ROLE", "RESET"},
+	{postgres, "DO LANGUAGE plpgsql $x$ BEGIN RESET ROLE; END $x$", "DO"},
+	{postgres, "REASSIGN OWNED BY a TO b", "REASSIGN"},
+	{postgres, "ALTER ROLE a LOGIN PASSWORD 'x'", "ROLE"},
+	{postgres, "ALTER FUNCTION f() SECURITY INVOKER", "FUNCTION"},
+	{postgres, "EXECUTE stmt", "EXECUTE"},
+	{postgres, "DECLARE c CURSOR WITH HOLD FOR SELECT 1", "DECLARE"},
+	{postgres, "IMPORT FOREIGN SCHEMA x FROM SERVER y INTO z", "IMPORT"},
 }
 
 var (
@@ -211,6 +234,24 @@ func TestErrorsSayWhich(t *testing.T) {
 	_, err = sqltext.Parse(sqltext.Rules{Dialect: sqltext.SQLite}, "SELECT @a", nil)
 	if p := new(sqltext.ParamError); !errors.As(err, &p) || p.Name != "a" || p.Unused {
 		t.Errorf("got %#v", err)
+	}
+}
+
+// For PostgreSQL a name that occurs twice can be sent apart.
+func TestRepeatedNamesApart(t *testing.T) {
+	for _, c := range []struct {
+		dialect    sqltext.Dialect
+		sql, apart string
+		repeats    []int
+	}{
+		{sqltext.Postgres, "SELECT @a, @b, @a", "SELECT  $1,  $2,  $3", []int{0, 1, 0}},
+		{sqltext.Postgres, "SELECT @a, @b", "", nil},
+		{sqltext.SQLite, "SELECT @a, @b, @a", "", nil},
+	} {
+		st, err := sqltext.Parse(sqltext.Rules{Dialect: c.dialect}, c.sql, map[string]any{"a": 1, "b": 2})
+		if err != nil || st.Apart != c.apart || !slices.Equal(st.Repeats, c.repeats) || len(st.Args) != 2 {
+			t.Errorf("%s: %+v, %v", c.sql, st, err)
+		}
 	}
 }
 
