@@ -59,6 +59,8 @@ type backend interface {
 	ping(ctx context.Context) error
 	close() error
 	forSchema() (*sql.DB, error) // plain connections for ApplySchema, closed by it
+	idempotency
+	outcomes
 }
 
 // session is one transaction. After an error that is no *SQLError it can only be rolled back.
@@ -67,6 +69,8 @@ type session interface {
 	run(ctx context.Context, st statement, w *rowWriter) (changed int64, err error)
 	guard(ctx context.Context, g Guard) error
 	savepoint(ctx context.Context, verb, name string) error
+	complete(ctx context.Context, a *Attempt, head string, body []byte) (ours bool, err error)
+	witness() Witness // what tells of a commit without an answer
 	commit(ctx context.Context) error
 	rollback() // also after commit; gives back what the session holds
 }

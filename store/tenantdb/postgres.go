@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -59,22 +60,31 @@ func (b *pgBackend) create(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "apiengine:"+b.schema); err != nil {
 		return err
 	}
-	var exists bool
-	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", b.path+"._apiengine_fence").Scan(&exists); err != nil || exists {
-		return err
-	}
 	// Looked up first: CREATE SCHEMA IF NOT EXISTS needs the right even when there is nothing to do.
-	if err := tx.QueryRow(ctx, "SELECT count(*) = 1 FROM pg_namespace WHERE nspname = $1", b.schema).Scan(&exists); err != nil {
+	if err := b.missing(ctx, tx, "SELECT 1 FROM pg_namespace WHERE nspname = $1", b.schema, "CREATE SCHEMA "+b.path); err != nil {
 		return err
 	}
-	if !exists {
-		if _, err := tx.Exec(ctx, "CREATE SCHEMA "+b.path); err != nil {
+	for _, t := range []struct{ name, create string }{
+		{"_apiengine_fence", `CREATE TABLE ` + b.path + `._apiengine_fence (
+			lock_key text PRIMARY KEY, token bigint NOT NULL, owner text NOT NULL, sealed_at timestamptz NOT NULL
+		) WITH (fillfactor = 50)`},
+		{"_apiengine_idempotency", "CREATE TABLE " + b.path + pgIdempotencyTable},
+		{"_apiengine_idempotency_expires", fmt.Sprintf(pgIdempotencyIndex, b.path)},
+	} {
+		if err := b.missing(ctx, tx, "SELECT 1 WHERE to_regclass($1) IS NOT NULL", b.path+"."+t.name, t.create); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, "CREATE TABLE "+b.path+`._apiengine_fence (
-		lock_key text PRIMARY KEY, token bigint NOT NULL, owner text NOT NULL, sealed_at timestamptz NOT NULL
-	) WITH (fillfactor = 50)`)
+	return nil
+}
+
+// missing runs create unless the look-up for name finds a row.
+func (b *pgBackend) missing(ctx context.Context, tx pgx.Tx, lookup, name, create string) error {
+	var one int
+	err := tx.QueryRow(ctx, lookup, name).Scan(&one)
+	if errors.Is(err, pgx.ErrNoRows) {
+		_, err = tx.Exec(ctx, create)
+	}
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"apiengine/fault"
+	"apiengine/store/tenantdb/internal/sqltext"
 )
 
 // pgSession is a transaction on PostgreSQL. It speaks the extended protocol only, and for
@@ -24,6 +25,10 @@ type pgSession struct {
 	until time.Time
 	dead  error     // why nothing but rollback is left
 	first pgWitness // whose row tells what became of a commit
+
+	completed *Attempt // whose answer is in the transaction; its row is a witness too
+	wrote     bool     // a script's statement may have changed something
+	xid       string   // of a transaction that wrote and has no other witness
 }
 
 // pgStatement is one message group of a flush.
@@ -215,6 +220,7 @@ func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64,
 	defer cancel()
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
 	before, after := 1, 1
+	s.wrote = s.wrote || st.Effect != sqltext.Reads
 	if st.platform {
 		before, after = 0, 0
 	}

@@ -51,6 +51,7 @@ func OpenSQLite(ctx context.Context, cfg SQLiteConfig) (*DB, error) {
 type liteBackend struct {
 	path             string
 	writers, readers *litePool
+	claims           liteClaims
 }
 
 const liteFence = `CREATE TABLE IF NOT EXISTS _apiengine_fence (
@@ -63,8 +64,10 @@ func (b *liteBackend) prepare(ctx context.Context) error {
 		return err
 	}
 	defer b.writers.put(c)
-	if _, err := c.Run(ctx, litedb.Call{SQL: liteFence}); err != nil {
-		return liteError(ctx, err)
+	for _, table := range []string{liteFence, liteIdempotency, liteIdempotencyIndex} {
+		if _, err := c.Run(ctx, litedb.Call{SQL: table}); err != nil {
+			return liteError(ctx, err)
+		}
 	}
 	return nil
 }
