@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,7 +68,6 @@ func (b *pgBackend) create(ctx context.Context, tx pgx.Tx) error {
 			lock_key text PRIMARY KEY, token bigint NOT NULL, owner text NOT NULL, sealed_at timestamptz NOT NULL
 		) WITH (fillfactor = 50)`},
 		{"_apiengine_idempotency", "CREATE TABLE " + b.path + pgIdempotencyTable},
-		{"_apiengine_idempotency_expires", fmt.Sprintf(pgIdempotencyIndex, b.path)},
 	} {
 		if err := b.missing(ctx, tx, "SELECT 1 WHERE to_regclass($1) IS NOT NULL", b.path+"."+t.name, t.create); err != nil {
 			return err

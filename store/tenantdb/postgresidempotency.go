@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// head NULL: the attempt is still running, until lease_until at least.
+// head NULL: the attempt is still running, until lease_until at least. No index on
+// expires_at: every call would pay for what the cleaning needs now and then.
 const pgIdempotencyTable = `._apiengine_idempotency (
 	id text COLLATE "C" PRIMARY KEY, attempt bigint NOT NULL, fingerprint text NOT NULL, execution text NOT NULL,
-	lease_until timestamptz NOT NULL, expires_at timestamptz NOT NULL, head text, body bytea)`
-
-const pgIdempotencyIndex = "CREATE INDEX _apiengine_idempotency_expires ON %s._apiengine_idempotency (expires_at)"
+	lease_until timestamptz NOT NULL, expires_at timestamptz NOT NULL, head text, body bytea
+) WITH (fillfactor = 60)`
 
 const (
 	// What a claim's own short transaction has: a wait for a row is one for another
@@ -36,7 +36,7 @@ const (
 	pgComplete = "UPDATE _apiengine_idempotency SET head = $4, body = decode($5, 'hex'), expires_at = clock_timestamp() + $6::interval" +
 		" WHERE id = $1 AND attempt = $2 AND execution = $3 AND head IS NULL RETURNING 1::text"
 	// In portions: one long transaction would keep rows locked that claims want.
-	pgForget = "WITH old AS (SELECT id FROM _apiengine_idempotency WHERE expires_at < clock_timestamp() LIMIT 1000 FOR UPDATE SKIP LOCKED)," +
+	pgForget = "WITH old AS (SELECT id FROM _apiengine_idempotency WHERE expires_at < clock_timestamp() LIMIT 10000 FOR UPDATE SKIP LOCKED)," +
 		" gone AS (DELETE FROM _apiengine_idempotency i USING old WHERE i.id = old.id AND (i.head IS NOT NULL OR i.lease_until < clock_timestamp()) RETURNING 1)" +
 		" SELECT count(*)::text FROM gone"
 )

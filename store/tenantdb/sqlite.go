@@ -64,7 +64,7 @@ func (b *liteBackend) prepare(ctx context.Context) error {
 		return err
 	}
 	defer b.writers.put(c)
-	for _, table := range []string{liteFence, liteIdempotency, liteIdempotencyIndex} {
+	for _, table := range []string{liteFence, liteIdempotency} {
 		if _, err := c.Run(ctx, litedb.Call{SQL: table}); err != nil {
 			return liteError(ctx, err)
 		}

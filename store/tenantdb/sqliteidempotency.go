@@ -9,11 +9,8 @@ import (
 
 // Times are milliseconds since 1970.
 const liteIdempotency = `CREATE TABLE IF NOT EXISTS _apiengine_idempotency (
-	id TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, execution TEXT NOT NULL,
-	expires_at INTEGER NOT NULL, head TEXT NOT NULL, body BLOB
+	id TEXT PRIMARY KEY, expires_at INTEGER NOT NULL, fingerprint TEXT NOT NULL, execution TEXT NOT NULL, head TEXT NOT NULL, body BLOB
 ) STRICT, WITHOUT ROWID`
-
-const liteIdempotencyIndex = `CREATE INDEX IF NOT EXISTS _apiengine_idempotency_expires ON _apiengine_idempotency (expires_at)`
 
 const (
 	liteNow      = `CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)`
@@ -24,7 +21,7 @@ ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint, execution = e
 	expires_at = excluded.expires_at, head = excluded.head, body = excluded.body
 WHERE i.expires_at <= ` + liteNow
 	liteForget = `DELETE FROM _apiengine_idempotency WHERE id IN
-(SELECT id FROM _apiengine_idempotency WHERE expires_at <= ` + liteNow + ` LIMIT 1000)`
+(SELECT id FROM _apiengine_idempotency WHERE expires_at <= ` + liteNow + ` LIMIT 10000)`
 )
 
 // liteClaims are the claims of this process, which are all that there are.
