@@ -35,7 +35,7 @@ func TestValidate(t *testing.T) {
 		{"other response type", func(d *Definition) { d.ResponseType = "XML" }, "ResponseType must be one of auto, JSON, String, HTML, File"},
 		{"other transaction", func(d *Definition) { d.Transaction = "on" }, "Transaction must be one of"},
 		{"other effects", func(d *Definition) { d.Effects = "later" }, "Effects must be one of"},
-		{"required idempotency", func(d *Definition) { d.Idempotency = "required" }, "Idempotency cannot be required yet"},
+		{"required idempotency", func(d *Definition) { d.Idempotency = "required" }, ""},
 		{"method", func(d *Definition) { d.Methods = []string{"get", "HEAD"} }, `Methods must be some of GET, POST, PUT, PATCH, DELETE, not "HEAD"`},
 		{"method twice", func(d *Definition) { d.Methods = []string{"get", "GET"} }, `Methods has "GET" twice`},
 		{"role empty", func(d *Definition) { d.ApiRole = []string{" "} }, "ApiRole must be names of roles"},

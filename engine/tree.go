@@ -45,10 +45,11 @@ type frame struct {
 	saves    map[*txn]string // savepoint this frame began in each open transaction; "" = it opened it
 	x        *Execution      // the root's record; nested calls add to its counts
 	res      *Result         // the root's answer; nil for nested calls
+	once     *once           // the root's claim of an Idempotency-Key; nil: none
 }
 
 // root runs a call that no script made.
-func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) error {
+func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) (err error) {
 	// The caller's hanging up ends the wait for the lock, and the run until it has begun a
 	// transaction; from then on only the deadline and the lease do (contract.md section 5.3).
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -61,7 +62,12 @@ func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) error 
 	})
 	defer stop()
 	f := &frame{tree: t, api: api, call: c, x: res.Execution, res: res}
+	if done, err := f.claim(runCtx); done || err != nil { // of the Idempotency-Key
+		return err
+	}
+	defer func() { f.settle(runCtx, err) }()
 	report, err := f.run(runCtx)
+	e.keepUnknown(runCtx, f, err)
 	f.x.note(f, report, err)
 	return err
 }

@@ -2,6 +2,7 @@ package tenantdb
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -39,6 +40,18 @@ func (e *UnknownError) Error() string { return e.Cause.Error() }
 
 // Unwrap gives the cause, which says what was tried.
 func (e *UnknownError) Unwrap() error { return e.Cause }
+
+// Evidence is the witness as text, to be kept for ReadEvidence.
+func (e *UnknownError) Evidence() json.RawMessage {
+	text, err := json.Marshal(e.Witness)
+	if err != nil { // plain fields always can be
+		return nil
+	}
+	return text
+}
+
+// ReadEvidence is the witness of an Evidence.
+func ReadEvidence(text json.RawMessage) (w Witness, err error) { return w, json.Unmarshal(text, &w) }
 
 // Kind is outcome_unknown.
 func (e *UnknownError) Kind() fault.Kind { return fault.OutcomeUnknown }
