@@ -70,6 +70,17 @@ func TestKilledNodesBookOnce(t *testing.T) {
 			current.Store(n)
 			var mu sync.Mutex
 			acknowledged := map[string]string{}
+			var later []string
+			record := func(id, body string) {
+				mu.Lock()
+				defer mu.Unlock()
+				acknowledged[id] = body
+			}
+			booked := func() int {
+				mu.Lock()
+				defer mu.Unlock()
+				return len(acknowledged)
+			}
 			var broken atomic.Int64
 			stop := make(chan struct{})
 			var clients sync.WaitGroup
@@ -85,8 +96,12 @@ func TestKilledNodesBookOnce(t *testing.T) {
 						for {
 							a, err := current.Load().book(context.Background(), id)
 							if err == nil && a.Status == 200 {
+								record(id, a.Body)
+								break
+							}
+							if err == nil && a.Status == 409 { // claimed by a node that died: later
 								mu.Lock()
-								acknowledged[id] = a.Body
+								later = append(later, id)
 								mu.Unlock()
 								break
 							}
@@ -99,14 +114,25 @@ func TestKilledNodesBookOnce(t *testing.T) {
 				})
 			}
 			for range kills {
-				time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond) // the random instant
+				want := booked() + 1 + random.IntN(20)
+				await(t, "some bookings", func() bool { return booked() >= want })
+				time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // the random instant
 				n.stop(syscall.SIGKILL)
 				n = startNode(t, args...)
 				current.Store(n)
 			}
 			close(stop)
 			clients.Wait()
-			t.Logf("%d booked, %d connections broken by %d kills", len(acknowledged), broken.Load(), kills)
+			for _, id := range later {
+				await(t, "the claim's lease to end", func() bool {
+					a, err := n.book(t.Context(), id)
+					if err == nil && a.Status == 200 {
+						record(id, a.Body)
+					}
+					return err == nil && a.Status == 200
+				})
+			}
+			t.Logf("%d booked, %d of them after a dead claim, %d connections broken by %d kills", len(acknowledged), len(later), broken.Load(), kills)
 			if got := n.scalar(t, "SELECT count(*) FROM ledger"); got != fmt.Sprint(len(acknowledged)) {
 				t.Errorf("the ledger has %s bookings, %d were acknowledged", got, len(acknowledged))
 			}
