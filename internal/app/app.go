@@ -36,6 +36,7 @@ type App struct {
 	databases *databases
 	bridge    *jsbridge.Bridge
 	locks     *lockwrap.Manager
+	outcomes  *outcomes
 	pool      *pgxpool.Pool
 	server    *server.Server
 	newToken  string // the admin token that this start made, to be shown once
@@ -142,10 +143,12 @@ func (a *App) openEngine(ctx context.Context) error {
 	}
 	catalog := newCatalog()
 	a.library = &library{store: a.Store, catalog: catalog, log: a.Log}
+	a.outcomes = &outcomes{store: a.Store, databases: a.databases, log: a.Log}
 	a.Engine, err = engine.New(engine.Config{
 		Catalog: catalog, Locks: a.locks, Bridge: a.bridge, Databases: a.databases, Caches: caches,
 		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
 		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
+		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers,
 	})
 	if err != nil {
 		return err

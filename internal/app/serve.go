@@ -44,6 +44,7 @@ func (a *App) openServer(context.Context) (err error) {
 		Engine: a.Engine, Tokens: adminTokens{a.Store}, Log: a.Log, Addr: s.Addr, MaxBody: s.MaxBody,
 		Admin: server.Admin{Definitions: adminDefinitions{a.library}, Planner: planner{a.Engine}, Schema: adminSchema{a.databases},
 			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}},
+		Outcomes:  a.outcomes,
 		Checks:    a.checks(),
 		Answers:   server.AnswerPolicy{RedirectHosts: s.RedirectHosts},
 		Always200: s.StatusMode == "always200",
@@ -89,6 +90,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return a.library.follow(background) })
 	group.Go(func() error { return a.databases.keepClean(background, a.cleaned) })
+	group.Go(func() error { return a.outcomes.follow(background) })
 	if err := a.loadFolders(background, group); err != nil {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())

@@ -50,6 +50,8 @@ type Settings struct {
 	JWTKeys        string `name:"jwt-jwks-url" env:"APIENGINE_JWT_JWKS_URL" help:"Address of the issuer's keys (JWKS)."`
 	JWTTenantClaim string `name:"jwt-tenant-claim" env:"APIENGINE_JWT_TENANT_CLAIM" help:"Claim that names a JWT's tenant. None: every JWT belongs to the tenant default."`
 
+	KeepAnswers time.Duration `default:"24h" env:"APIENGINE_KEEP_ANSWERS" help:"How long the answer to an Idempotency-Key is kept."`
+
 	Grace     time.Duration `default:"30s" env:"APIENGINE_GRACE" help:"Longest that a shutdown waits for running calls."`
 	LogLevel  string        `default:"info" enum:"debug,info,warn,error" env:"APIENGINE_LOG_LEVEL" help:"Least level that is logged."`
 	LogFormat string        `default:"json" enum:"json,text" env:"APIENGINE_LOG_FORMAT" help:"Form of the log."`
@@ -84,6 +86,7 @@ func (s *Settings) Check() error {
 		{"admin-token", adminTokenProblem(s.AdminToken)},
 		{"secret-key", secretKeyProblem(s.SecretKey)},
 		{"jwt-jwks-url", s.jwtProblem()},
+		{"keep-answers", positiveProblem(s.KeepAnswers)},
 		{"grace", positiveProblem(s.Grace)},
 	}
 	for _, c := range checks {

@@ -51,6 +51,7 @@ func OpenSQLite(ctx context.Context, cfg SQLiteConfig) (*DB, error) {
 type liteBackend struct {
 	path             string
 	writers, readers *litePool
+	claims           liteClaims
 }
 
 // liteOwnTables make the platform's tables, in order. Each must do no harm when what it
@@ -60,6 +61,7 @@ var liteOwnTables = []string{
 		lock_key TEXT PRIMARY KEY, token INTEGER NOT NULL, owner TEXT NOT NULL, sealed_at TEXT NOT NULL
 	) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket INTEGER PRIMARY KEY, token INTEGER NOT NULL) STRICT`,
+	liteIdempotency,
 }
 
 func (b *liteBackend) prepare(ctx context.Context) error {
