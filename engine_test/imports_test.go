@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"store/tenantdb/internal/litedb":  {},
 	"store/tenantdb/internal/sqltext": {"fault"},
 	"cache":                           {"fault"},
+	"egress":                          {"fault"},
 
 	"jsbridge": {"fault", "nearest"},
 
