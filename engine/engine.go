@@ -31,12 +31,15 @@ type Config struct {
 	Settings  Settings
 
 	Versions       Versions         // nil: test runs of older versions are refused
+	Posts          Posts            // nil: V8.Outbox.Send is refused
+	HTTP           HTTP             // nil: V8.Http is refused
 	Log            *slog.Logger     // one line a call; default discards
 	Observe        func(*Execution) // called once a call; default nothing
 	MaxCalls       int              // calls in flight on this node, waiting ones included; default 10000
 	MaxTenantCalls int              // of one tenant; default half of MaxCalls
 	MaxDepth       int              // nested calls below a root; default 32
 	MaxNested      int              // nested calls of one root; default 1000
+	MaxHTTP        int              // requests of V8.Http of one root with its nested calls; default 20
 }
 
 // Engine runs calls. It is safe for concurrent use.
@@ -67,6 +70,7 @@ func New(cfg Config) (*Engine, error) {
 	cfg.MaxTenantCalls = orDefault(cfg.MaxTenantCalls, (cfg.MaxCalls+1)/2)
 	cfg.MaxDepth = orDefault(cfg.MaxDepth, 32)
 	cfg.MaxNested = orDefault(cfg.MaxNested, 1000)
+	cfg.MaxHTTP = orDefault(cfg.MaxHTTP, 20)
 	return &Engine{cfg: cfg, rates: newRates(), gate: gate{max: int64(cfg.MaxCalls), maxTenant: int64(cfg.MaxTenantCalls)}}, nil
 }
 

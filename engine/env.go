@@ -26,9 +26,13 @@ func (f *frame) env() *jsbridge.Env {
 		},
 		Cache:  f.cache(),
 		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
+		Outbox: mailbox{f},
 		Invoke: f.nested,
 	}
-	if f.parent != nil {
+	if cfg.HTTP != nil {
+		env.HTTP = outside{f}
+	}
+	if f.parent != nil || c.Origin == OriginOutbox {
 		env.InvokeType = "Server"
 	}
 	if f.lease != nil {

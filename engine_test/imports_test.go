@@ -34,12 +34,13 @@ var arrows = map[string][]string{
 
 	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap"},
 
+	"outbox":          {"engine", "fault"},
 	"server":          {"engine", "apis", "fault"},
 	"internal/client": {"apis", "fault"},
 	"examples":        {},
 
 	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "apis", "store",
-		"store/tenantdb", "cache", "jsbridge", "engine", "server", "internal/client", "examples"},
+		"store/tenantdb", "cache", "jsbridge", "engine", "outbox", "egress", "server", "internal/client", "examples"},
 	"cmd/apiengine": {"internal/app"},
 
 	"internal/testserver": {},

@@ -14,7 +14,7 @@ import (
 // allFuncs are the rows of every namespace.
 func allFuncs() []Func {
 	var all []Func
-	for _, rows := range [][]Func{cacheFuncs(), dbFuncs(), formFuncs(), apiFuncs(), lockFuncs(), responseFuncs(), globalFuncs(), dateFuncs()} {
+	for _, rows := range [][]Func{cacheFuncs(), dbFuncs(), formFuncs(), apiFuncs(), lockFuncs(), responseFuncs(), globalFuncs(), dateFuncs(), outboxFuncs(), httpFuncs()} {
 		all = append(all, rows...)
 	}
 	return all

@@ -59,8 +59,8 @@ func (b *pgBackend) create(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "apiengine:"+b.schema); err != nil {
 		return err
 	}
-	var exists bool
-	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", b.path+"._apiengine_fence").Scan(&exists); err != nil || exists {
+	var exists bool // the last one made
+	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", b.path+"._apiengine_inbox_seen").Scan(&exists); err != nil || exists {
 		return err
 	}
 	// Looked up first: CREATE SCHEMA IF NOT EXISTS needs the right even when there is nothing to do.
@@ -72,10 +72,15 @@ func (b *pgBackend) create(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, "CREATE TABLE "+b.path+`._apiengine_fence (
+	fence := "CREATE TABLE IF NOT EXISTS " + b.path + `._apiengine_fence (
 		lock_key text PRIMARY KEY, token bigint NOT NULL, owner text NOT NULL, sealed_at timestamptz NOT NULL
-	) WITH (fillfactor = 50)`)
-	return err
+	) WITH (fillfactor = 50)`
+	for _, sql := range append([]string{fence}, pgGrammar.boxTables(b.path)...) {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *pgBackend) ping(ctx context.Context) error {

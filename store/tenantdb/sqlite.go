@@ -63,8 +63,10 @@ func (b *liteBackend) prepare(ctx context.Context) error {
 		return err
 	}
 	defer b.writers.put(c)
-	if _, err := c.Run(ctx, litedb.Call{SQL: liteFence}); err != nil {
-		return liteError(ctx, err)
+	for _, sql := range append(liteGrammar.boxTables(""), liteFence) {
+		if _, err := c.Run(ctx, litedb.Call{SQL: sql}); err != nil {
+			return liteError(ctx, err)
+		}
 	}
 	return nil
 }
