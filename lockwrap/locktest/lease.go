@@ -52,7 +52,7 @@ func leaseTells(s *suite) {
 func foreignRelease(s *suite) {
 	a, b := s.node("n1"), s.backend()
 	l := s.acquire(a, request("x", 20*time.Second, 0))
-	if r := s.must(b.Release(s.Context(), s.lock("x"), lockwrap.Owner{Token: l.Token(), Holder: "n2:cc"})); r.Held {
+	if r := s.must(b.Release(s.Context(), s.lock("x"), lockwrap.Owner{Token: l.Token(), Holder: "n2:cc"}, nil)); r.Held {
 		s.Fatalf("the foreign release: %+v", r)
 	}
 	if err := l.Confirm(s.Context()); err != nil {
@@ -106,7 +106,7 @@ func takenAway(s *suite) {
 	a, other := s.node("n1"), s.backend()
 	steal := func(l *lockwrap.Lease) {
 		_, holder, _ := strings.Cut(l.Owner(), ":")
-		if r := s.must(other.Release(s.Context(), s.lock("x"), lockwrap.Owner{Holder: holder})); !r.Held {
+		if r := s.must(other.Release(s.Context(), s.lock("x"), lockwrap.Owner{Holder: holder}, nil)); !r.Held {
 			s.Fatalf("taking it away: %+v", r)
 		}
 	}
@@ -140,12 +140,12 @@ func takenAway(s *suite) {
 func renewalKeeps(s *suite) {
 	a, b := s.node("n1"), s.node("n2")
 	ctx, cancel := context.WithCancel(s.Context())
-	l, err := a.Acquire(ctx, renewed(request("x", 300*time.Millisecond, 0), time.Hour))
+	l, err := a.Acquire(ctx, renewed(request("x", 900*time.Millisecond, 5*time.Second), time.Hour))
 	if err != nil {
 		s.Fatal(err)
 	}
 	cancel() // the acquire's context is not the lease's
-	first, end := l.Deadline(), time.After(900*time.Millisecond)
+	first, end := l.Deadline(), time.After(2700*time.Millisecond)
 	for over := false; !over; {
 		select {
 		case <-l.Lost():
