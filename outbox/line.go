@@ -42,6 +42,9 @@ func (l *line) run(ctx, work context.Context) {
 		case <-l.done:
 			l.busy--
 		}
+		if ctx.Err() != nil { // select picks any of several
+			return
+		}
 		pause := l.look(ctx, work, &deliveries)
 		if time.Since(swept) > sweepEvery {
 			swept = time.Now()
