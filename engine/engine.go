@@ -40,6 +40,9 @@ type Config struct {
 	MaxCalls       int                            // calls in flight on this node, waiting ones included; default 10000
 	MaxTenantCalls int                            // of one tenant; default half of MaxCalls
 	MaxDepth       int                            // nested calls below a root; default 32
+	Posts          Posts                          // nil: V8.Outbox.Send is refused
+	HTTP           HTTP                           // nil: V8.Http is refused
+	MaxHTTP        int                            // requests of V8.Http of one root with its nested calls; default 20
 	MaxNested      int                            // nested calls of one root; default 1000
 }
 
@@ -73,6 +76,7 @@ func New(cfg Config) (*Engine, error) {
 	cfg.KeepAnswers = cmp.Or(cfg.KeepAnswers, 24*time.Hour)
 	cfg.MaxDepth = orDefault(cfg.MaxDepth, 32)
 	cfg.MaxNested = orDefault(cfg.MaxNested, 1000)
+	cfg.MaxHTTP = orDefault(cfg.MaxHTTP, 20)
 	return &Engine{cfg: cfg, rates: newRates(), gate: gate{max: int64(cfg.MaxCalls), maxTenant: int64(cfg.MaxTenantCalls)}}, nil
 }
 

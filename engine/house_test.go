@@ -202,8 +202,10 @@ func (t tx) Scalar(context.Context, string, map[string]any) (json.RawMessage, er
 func (t tx) Form(context.Context, engine.Form) (jsbridge.FormResult, error) {
 	return jsbridge.FormResult{}, t.d.note("form")
 }
-func (t tx) Savepoint(context.Context) (string, error)      { return "s", t.d.note("savepoint") }
-func (t tx) RollbackTo(context.Context, string) error       { return t.d.note("rollback-to") }
-func (t tx) ReleaseSavepoint(context.Context, string) error { return t.d.note("keep") }
-func (t tx) Commit(context.Context) error                   { return t.d.note("commit") }
-func (t tx) Rollback(context.Context) error                 { return t.d.note("rollback") }
+func (t tx) Send(context.Context, engine.Message) (bool, error) { return true, t.d.note("send") }
+func (t tx) Once(context.Context, string) (bool, error)         { return true, t.d.note("once") }
+func (t tx) Savepoint(context.Context) (string, error)          { return "s", t.d.note("savepoint") }
+func (t tx) RollbackTo(context.Context, string) error           { return t.d.note("rollback-to") }
+func (t tx) ReleaseSavepoint(context.Context, string) error     { return t.d.note("keep") }
+func (t tx) Commit(context.Context) error                       { return t.d.note("commit") }
+func (t tx) Rollback(context.Context) error                     { return t.d.note("rollback") }

@@ -61,7 +61,7 @@ const claimTime = 5 * time.Second
 func (f *frame) claim(ctx context.Context, end context.CancelCauseFunc) (done bool, err error) {
 	d := &f.api.Definition
 	switch key := f.call.IdempotencyKey; {
-	case f.call.Origin != OriginHTTP || d.Idempotency == "off":
+	case f.call.Origin != OriginHTTP && f.call.Origin != OriginOutbox || d.Idempotency == "off":
 		return false, nil
 	case key == "" && d.Idempotency == "required":
 		return false, &fault.Error{K: fault.IdempotencyKeyMissing, Msg: "the API " + d.ApiEngineKey + " needs the header Idempotency-Key",

@@ -36,6 +36,7 @@ type Guard struct {
 // Tx is a transaction. Its errors carry the Kinds stale_fence, store_unavailable,
 // outcome_unknown or script_error.
 type Tx interface {
+	Mailbox
 	Guard(ctx context.Context, g Guard) error
 	Query(ctx context.Context, sql string, params map[string]any) (json.RawMessage, int, error)
 	Scalar(ctx context.Context, sql string, params map[string]any) (json.RawMessage, error)

@@ -12,15 +12,16 @@ import (
 // tree is one call with all the calls nested in it. Its scripts run one at a time, so
 // only what the caller's hanging up touches is atomic.
 type tree struct {
-	e      *Engine
-	call   Call
-	cancel context.CancelCauseFunc // ends the whole tree
-	leases []*lockwrap.Lease       // every lock that the tree holds, oldest first
-	nested int
-	whole  []*lockwrap.Lease // released, and the tree's own until then
-	floors floors            // tokens that locks must be given above
-	acted  atomic.Bool       // something was done that no rollback takes back
-	begun  atomic.Bool       // a transaction has begun: the caller's hanging up no longer stops the tree
+	e        *Engine
+	call     Call
+	cancel   context.CancelCauseFunc // ends the whole tree
+	leases   []*lockwrap.Lease       // every lock that the tree holds, oldest first
+	nested   int
+	requests int               // of V8.Http
+	whole    []*lockwrap.Lease // released, and the tree's own until then
+	floors   floors            // tokens that locks must be given above
+	acted    atomic.Bool       // something was done that no rollback takes back
+	begun    atomic.Bool       // a transaction has begun: the caller's hanging up no longer stops the tree
 }
 
 // holds returns the tree's lease on key, or nil.

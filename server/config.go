@@ -44,6 +44,7 @@ type Admin struct {
 	Tokens      TokenAdmin
 	Tenants     Tenants
 	Secrets     Secrets
+	Outbox      Outbox
 }
 
 // Config sets up a Server. Engine is required; a zero field takes its default.

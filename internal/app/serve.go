@@ -43,7 +43,7 @@ func (a *App) openServer(context.Context) (err error) {
 	cfg := server.Config{
 		Engine: a.Engine, Tokens: adminTokens{a.Store}, Log: a.Log, Addr: s.Addr, MaxBody: s.MaxBody,
 		Admin: server.Admin{Definitions: adminDefinitions{a.library}, Planner: planner{a.Engine}, Schema: adminSchema{a.databases},
-			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}},
+			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}, Outbox: adminOutbox{a}},
 		Outcomes:  a.outcomes,
 		Checks:    a.checks(),
 		Answers:   server.AnswerPolicy{RedirectHosts: s.RedirectHosts},
@@ -85,6 +85,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return &SettingError{"addr", "cannot be listened on: " + err.Error()}
 	}
+	a.listensAt(l.Addr())
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, background := errgroup.WithContext(background)
@@ -95,6 +96,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())
 	}
+	group.Go(func() error { return a.deliver(ctx, background) })
 	h, calls := a.server.HTTPServer(), newRunning()
 	h.Handler = calls.count(h.Handler)
 	group.Go(func() error {
