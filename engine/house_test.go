@@ -121,9 +121,9 @@ func (n noted) Confirm(ctx context.Context, lock string, o lockwrap.Owner) (lock
 	return n.Backend.Confirm(ctx, lock, o)
 }
 
-func (n noted) Release(ctx context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
+func (n noted) Release(ctx context.Context, lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
 	n.d.note("release")
-	return n.Backend.Release(ctx, lock, o)
+	return n.Backend.Release(ctx, lock, o, next)
 }
 
 func (d *desk) SysConfig(string) json.RawMessage                       { return json.RawMessage("{}") }

@@ -80,13 +80,12 @@ func (m *Manager) acquire(ctx context.Context, r Request) (*Lease, error) {
 	h := &hunt{m: m, r: r, lock: m.cfg.Prefix + ":{" + r.Key.String() + "}", holder: m.newHolder(), api: label(r.API),
 		began: now, until: now.Add(r.Plan.Wait), limit: m.attempt(r.Plan.Lease)}
 	var ok bool
-	if h.w, ok = m.lines.join(h.lock, m.cfg.MaxQueue); !ok {
+	if h.w, ok = m.lines.join(h, m.cfg.MaxQueue); !ok {
 		return nil, &QueueFullError{Key: r.Key, Max: m.cfg.MaxQueue}
 	}
 	l, err := h.run(ctx)
 	if err != nil {
-		m.lines.leave(h.w)
-		h.abandon()
+		h.leave()
 	}
 	return l, err
 }
@@ -127,6 +126,7 @@ type hunt struct {
 	errs    int           // failures in a row
 	busies  int           // busy answers in a row
 	left    time.Duration // of the holder's lease, by the last busy answer
+	patient bool          // others come first: there is no use in asking at once
 }
 
 // run stands in line and then tries until one of the ends that Acquire names.
@@ -134,11 +134,12 @@ func (h *hunt) run(ctx context.Context) (*Lease, error) {
 	for {
 		head, held, _ := h.m.lines.place(h.w)
 		turn := head && !held
-		if turn {
+		if turn && !h.patient {
 			if l, err := h.try(ctx); l != nil || err != nil {
 				return l, err
 			}
 		}
+		h.patient = false
 		if h.over() {
 			return nil, h.gaveUp()
 		}
@@ -146,8 +147,8 @@ func (h *hunt) run(ctx context.Context) (*Lease, error) {
 		if turn {
 			pause = min(pause, h.backOff())
 		}
-		if err := h.sleep(ctx, pause); err != nil {
-			return nil, err
+		if l, err := h.sleep(ctx, pause); l != nil || err != nil {
+			return l, err
 		}
 	}
 }
@@ -179,8 +180,7 @@ func (h *hunt) try(ctx context.Context) (*Lease, error) {
 	if h.r.Plan.Wait > 0 {
 		limit = min(limit, max(minAttempt, h.until.Sub(h.sent)))
 	}
-	c := Claim{Lock: h.lock, Holder: h.holder, TTL: h.r.Plan.Lease, Floor: h.r.Floor,
-		Keep: max(24*time.Hour, 10*h.r.Plan.Hold), API: h.api}
+	c := h.claim()
 	h.pending = h.m.send(ctx, limit, func(ctx context.Context, b Backend) (Reply, error) { return b.Acquire(ctx, c) })
 	select {
 	case a := <-h.pending:
@@ -193,6 +193,12 @@ func (h *hunt) try(ctx context.Context) (*Lease, error) {
 	}
 }
 
+// claim is what the backend is asked for. A wish that waits stands in the backend's line.
+func (h *hunt) claim() Claim {
+	return Claim{Lock: h.lock, Holder: h.holder, TTL: h.r.Plan.Lease, Floor: h.r.Floor,
+		Keep: max(24*time.Hour, 10*h.r.Plan.Hold), API: h.api, Node: h.m.node, Queue: h.r.Plan.Wait > 0}
+}
+
 func (h *hunt) judge(a answer) (*Lease, error) {
 	now := time.Now()
 	switch {
@@ -201,16 +207,21 @@ func (h *hunt) judge(a answer) (*Lease, error) {
 	case !a.reply.Held:
 		h.errs, h.left = 0, a.reply.Left
 		h.busies++
-		h.m.lines.taken(h.lock, a.reply, now)
+		h.m.lines.taken(h.lock, a.reply, now, h.r.Plan.Wait > 0)
 		return nil, nil
 	case now.Sub(h.sent) >= h.r.Plan.Lease-h.r.Plan.Margin:
-		// Nobody knows whether the lease still stands: give it back and start anew.
-		h.doubt = true
-		h.abandon()
-		h.holder, h.doubt = h.m.newHolder(), false
+		h.anew()
 		return nil, h.failed(&UnknownError{"acquire", errLate}, now)
 	}
 	return h.m.grant(h, a.reply.Token), nil
+}
+
+// anew gives back a grant that came too late, as nobody knows whether its lease still
+// stands, and goes on as another holder.
+func (h *hunt) anew() {
+	h.doubt = true
+	h.abandon()
+	h.holder, h.doubt = h.m.newHolder(), false
 }
 
 var errLate = errors.New("the grant arrived after the end of its own lease")
@@ -230,17 +241,25 @@ func (h *hunt) failed(err error, now time.Time) error {
 	return nil
 }
 
-// backOff is the pause before the next attempt, with full jitter: after a busy answer up to
-// 4 ms, doubling to 80 ms, but not past the end of the holder's lease; after a failure 25 ms,
-// doubling to 1 s, but none after the first lost answer.
+// backOff is the pause before the next attempt. After a busy answer a node that is told of
+// its turn asks only to be safe: when the holder's lease may have ended, and every second.
+// One that hears nothing asks with full jitter: up to 4 ms, doubling to 80 ms, but not past
+// the end of the holder's lease. After a failure: 25 ms, doubling to 1 s, full jitter, but
+// none after the first lost answer.
 func (h *hunt) backOff() time.Duration {
 	switch {
 	case h.errs == 1 && h.doubt:
 		return 0
 	case h.errs > 0:
 		return jitter(25*time.Millisecond, time.Second, h.errs)
+	case h.m.hears.Load():
+		pause := time.Second
+		if h.left > 0 {
+			pause = min(pause, h.left+jitter(10*time.Millisecond, 10*time.Millisecond, 1))
+		}
+		return pause
 	}
-	pause := jitter(4*time.Millisecond, 80*time.Millisecond, h.busies)
+	pause := jitter(4*time.Millisecond, 80*time.Millisecond, max(1, h.busies))
 	if h.left > 0 {
 		pause = min(pause, h.left+time.Millisecond)
 	}
@@ -254,23 +273,55 @@ func jitter(first, most time.Duration, try int) time.Duration {
 	return 1 + randv2.N(bound)
 }
 
-// sleep waits for d, for the head's place or for a release, whichever is first.
-func (h *hunt) sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for d, for the head's place, for a release or for the lock itself, whichever
+// is first.
+func (h *hunt) sleep(ctx context.Context, d time.Duration) (*Lease, error) {
 	if d <= 0 {
-		return nil
+		return nil, nil
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
+		return nil, nil
 	case <-h.w.signal:
-		return nil
+		return nil, nil
+	case o := <-h.w.offer:
+		h.heard(&o)
+		return o.lease, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case <-h.m.quit:
-		return &ClosedError{}
+		return nil, &ClosedError{}
 	}
+}
+
+// heard takes note of how a hand-over ended.
+func (h *hunt) heard(o *offer) {
+	switch {
+	case o.lease != nil:
+		return
+	case o.late:
+		h.sent = o.sent
+		h.anew()
+	case o.doubt:
+		h.sent, h.doubt = o.sent, true
+	case o.yielded:
+		h.patient, h.errs, h.left = true, 0, 0
+	}
+}
+
+// leave takes the waiter out of the line with everything that it may have got.
+func (h *hunt) leave() {
+	given, quit := h.m.lines.leave(h.w)
+	if given != nil { // it crossed with the end of the wait
+		h.m.calls.add() // a lease keeps a call counted, and Acquire's own is about to end
+		h.m.spawn(func() { _ = given.Release(context.Background()) }) // there is nobody to tell
+	}
+	if quit {
+		h.m.quitLine(h.lock)
+	}
+	h.abandon()
 }
 
 // abandon starts a clean-up where the lock may be, or become, this holder's.

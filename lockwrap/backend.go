@@ -6,17 +6,20 @@ import (
 	"time"
 )
 
-// Backend keeps locks. It knows nothing of waiting, renewal or deadlines: each method is
-// one question and one answer, and every one may be repeated without harm.
+// Backend keeps locks, and a line of the nodes that wait for each. It knows nothing of
+// waiting, renewal or deadlines: each method but Notify is one question and one answer, and
+// every one may be repeated without harm.
 //
 // A method returns soon after its ctx's deadline; it need not notice a cancelled ctx before.
 // It returns a *BackendError when it is certain that nothing was changed; any other error
 // means that nobody knows, best as an *UnknownError. Package locktest is the full contract.
 type Backend interface {
-	// Acquire takes the lock if it is free, in one atomic step with the making of its token:
-	// the greatest of the last token + 1, c.Floor + 1 and the time in microseconds. When the
-	// lock is c.Holder's own already it starts its life again and answers with its token.
-	// Held and Token tell of a grant; otherwise By and Left tell of the holder.
+	// Acquire takes the lock if it is free or kept for c.Node, in one atomic step with the
+	// making of its token: the greatest of the last token + 1, c.Floor + 1 and the time in
+	// microseconds; c.Node leaves the lock's line of nodes. When the lock is c.Holder's own
+	// already it starts its life again and answers with its token. Held and Token tell of a
+	// grant; otherwise By and Left tell of the holder, or Left alone of how long the lock is
+	// kept for another node, and with c.Queue the node joins the line unless it stands there.
 	Acquire(ctx context.Context, c Claim) (Reply, error)
 
 	// Confirm answers whether the lock is o's now.
@@ -27,7 +30,24 @@ type Backend interface {
 
 	// Release removes the lock if it is o's, and answers whether it was until now. An o
 	// without a Token means its Holder's, whatever the token.
-	Release(ctx context.Context, lock string, o Owner) (Reply, error)
+	//
+	// In the same step the lock becomes next's, if next is not nil, as by Acquire; Reply.Next
+	// is its token. But where next.Yield is set and nodes stand in line, the first of them
+	// comes before it: then, and where there is no next, that node leaves the line, the lock
+	// is kept for it during Grace, and it is notified; next.Node joins the line's end if
+	// next.Queue is set. A Release that finds the lock to be next's already says what the
+	// first said.
+	Release(ctx context.Context, lock string, o Owner, next *Claim) (Reply, error)
+
+	// Leave takes node out of the lock's line. If the lock was kept for it, it is kept for
+	// the next one in line, or free.
+	Leave(ctx context.Context, lock, node string) error
+
+	// Notify calls hear with "" as soon as it listens, then with each lock that has begun to
+	// be kept for node. It returns nil when ctx has ended, and an error when it cannot
+	// listen any more; it does not try again by itself. hear returns at once. What happens
+	// while nobody listens is not told later: a notice is a hint.
+	Notify(ctx context.Context, node string, hear func(lock string)) error
 
 	// Ping reports whether the backend can be reached.
 	Ping(ctx context.Context) error
@@ -35,6 +55,10 @@ type Backend interface {
 	// Close frees what the backend holds. Calls under way end with an error.
 	Close() error
 }
+
+// Grace is how long a released lock is kept for the node that has waited longest: enough
+// for a notice and an acquire, and what a node that died in line costs the others.
+const Grace = 100 * time.Millisecond
 
 // Claim is a wish for a lock.
 type Claim struct {
@@ -44,6 +68,9 @@ type Claim struct {
 	Floor  int64         // the token is greater than this
 	Keep   time.Duration // how long the last token must be remembered, at least
 	API    string        // shown to those who find the lock taken
+	Node   string        // the node that asks, as it stands in line: "<prefix>:w:<instance>"
+	Queue  bool          // if others come first, Node is to stand in line
+	Yield  bool          // for Release: nodes in line come first
 }
 
 // Owner is what a holder is recognised by.
@@ -61,6 +88,7 @@ type Reply struct {
 	Token int64         // Acquire: the grant's token; else the last one issued, 0 when forgotten
 	Left  time.Duration // life left of the lock, whoever holds it; 0 when unknown
 	By    Holder        // Acquire that found the lock taken: who holds it
+	Next  int64         // Release that handed the lock over: the token of the next holder
 }
 
 // Holder says who holds a lock, as far as others may know.

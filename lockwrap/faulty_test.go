@@ -95,8 +95,8 @@ func (f *faulty) Renew(ctx context.Context, lock string, o lockwrap.Owner, ttl t
 	return f.run(ctx, "renew", func() (lockwrap.Reply, error) { return f.Backend.Renew(ctx, lock, o, ttl) })
 }
 
-func (f *faulty) Release(ctx context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
-	return f.run(ctx, "release", func() (lockwrap.Reply, error) { return f.Backend.Release(ctx, lock, o) })
+func (f *faulty) Release(ctx context.Context, lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
+	return f.run(ctx, "release", func() (lockwrap.Reply, error) { return f.Backend.Release(ctx, lock, o, next) })
 }
 
 // node is a Manager of a test, with the faults of its line and a second, healthy node

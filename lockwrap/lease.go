@@ -35,19 +35,29 @@ type Lease struct {
 	released error // Release's answer
 }
 
-// grant makes a lease of what h has got, and gives it its place in the line.
+// grant makes a lease of what h has got by asking, and gives it its place in the line.
 func (m *Manager) grant(h *hunt, token int64) *Lease {
-	l := &Lease{m: m, key: h.r.Key, lock: h.lock, owner: Owner{token, h.holder}, api: h.api, plan: h.r.Plan,
-		sent: h.sent, good: h.sent, waited: time.Since(h.began), doubt: h.doubt}
-	l.life, l.lose = context.WithCancelCause(context.Background())
+	l := m.newLease(h, h.holder, token, h.sent)
 	m.lines.enter(h.w, l)
+	l.begin()
+	return l
+}
+
+func (m *Manager) newLease(h *hunt, holder string, token int64, sent time.Time) *Lease {
+	l := &Lease{m: m, key: h.r.Key, lock: h.lock, owner: Owner{token, holder}, api: h.api, plan: h.r.Plan,
+		sent: sent, good: sent, waited: time.Since(h.began), doubt: h.doubt}
+	l.life, l.lose = context.WithCancelCause(context.Background())
+	return l
+}
+
+// begin starts what ends the lease, and what keeps it alive.
+func (l *Lease) begin() {
 	l.mu.Lock() // the timer may fire before it is stored
+	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.limit()), l.expire)
-	l.mu.Unlock()
 	if l.plan.Renew > 0 {
 		l.renewal = l.keepAlive()
 	}
-	return l
 }
 
 // Key is the lock's identity as it was asked for.

@@ -27,12 +27,17 @@ type line struct {
 	until   time.Time // end of that holder's lease as far as known
 	failing time.Time // since when the backend fails the heads; zero: it serves them
 	err     error     // how it failed them last
+	turns   int       // hand-overs on this node, one after the other
+	queued  bool      // this node stands in the backend's line
 }
 
 // waiter is one Acquire in a line.
 type waiter struct {
 	lock   string
+	hunt   *hunt         // read by others only while the waiter is offered the lock
 	signal chan struct{} // of capacity 1: you may be the head now, or the lock be free
+	offer  chan offer    // of capacity 1: the end of a hand-over
+	gone   bool          // out of the line
 }
 
 func newLines() *lines {
@@ -79,13 +84,13 @@ func (l *line) seen() seen {
 
 // join puts a new waiter at the line's end. It returns false when the line has most
 // waiters already (-1: no limit); one who tries an unheld lock is not counted as waiting.
-func (ls *lines) join(lock string, most int) (w *waiter, ok bool) {
-	ls.with(lock, func(l *line) {
+func (ls *lines) join(h *hunt, most int) (w *waiter, ok bool) {
+	ls.with(h.lock, func(l *line) {
 		if l.held == nil && most >= 0 {
 			most++
 		}
 		if ok = most < 0 || len(l.queue) < most; ok {
-			w = &waiter{lock: lock, signal: make(chan struct{}, 1)}
+			w = &waiter{lock: h.lock, hunt: h, signal: make(chan struct{}, 1), offer: make(chan offer, 1)}
 			l.queue = append(l.queue, w)
 		}
 	})
@@ -100,9 +105,21 @@ func (ls *lines) place(w *waiter) (head, held bool, s seen) {
 	return head, held, s
 }
 
-// leave takes w out of its line. Whoever becomes the head is told.
-func (ls *lines) leave(w *waiter) {
-	ls.with(w.lock, func(l *line) { l.remove(w) })
+// leave takes w out of its line. Whoever becomes the head is told. It returns the lease
+// that w was given unawares, and whether nobody of this node waits any more though it
+// stands in the backend's line.
+func (ls *lines) leave(w *waiter) (given *Lease, quit bool) {
+	ls.with(w.lock, func(l *line) {
+		if w.gone {
+			given = (<-w.offer).lease
+			return
+		}
+		l.remove(w)
+		if quit = l.queued && len(l.queue) == 0; quit {
+			l.queued = false
+		}
+	})
+	return given, quit
 }
 
 // enter takes w out of its line because it has got the lock as lease.
@@ -124,9 +141,27 @@ func (ls *lines) free(lock string, lease *Lease) {
 	})
 }
 
-// taken notes what the head heard of a holder elsewhere.
-func (ls *lines) taken(lock string, r Reply, now time.Time) {
-	ls.with(lock, func(l *line) { *l = line{queue: l.queue, by: r.By, until: now.Add(r.Left)} })
+// taken notes what the head heard of a holder elsewhere, and whether the node stands in line.
+func (ls *lines) taken(lock string, r Reply, now time.Time, queue bool) {
+	ls.with(lock, func(l *line) {
+		*l = line{queue: l.queue, by: r.By, until: now.Add(r.Left), queued: l.queued || queue}
+	})
+}
+
+// wake tells the head of the lock's line, or of every line, that it may be its turn.
+func (ls *lines) wake(lock string) {
+	if lock != "" {
+		ls.with(lock, (*line).wake)
+		return
+	}
+	for i := range ls.shards {
+		s := &ls.shards[i]
+		s.mu.Lock()
+		for _, l := range s.byKey {
+			l.wake()
+		}
+		s.mu.Unlock()
+	}
 }
 
 // failed notes that the backend did not serve what the head sent, and returns since when it
@@ -143,6 +178,7 @@ func (ls *lines) failed(lock string, err error, sent time.Time) (since time.Time
 }
 
 func (l *line) remove(w *waiter) {
+	w.gone = true
 	i := slices.Index(l.queue, w)
 	if i == 0 {
 		l.queue[0] = nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 type Manager struct {
 	cfg      Config
 	instance string // encoded
+	node     string // see Claim
+	hears    atomic.Bool
 	lines    *lines
 
 	calls   *tally // acquires under way, leases held, clean-ups: what Close lets finish
@@ -48,7 +51,9 @@ func New(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{cfg: cfg, instance: encode(cfg.Instance), lines: newLines(),
 		calls: newTally(), workers: newTally(), quit: make(chan struct{})}
+	m.node = cfg.Prefix + ":w:" + m.instance
 	m.work, m.stopWork = context.WithCancel(context.Background())
+	m.spawn(m.listen)
 	return m, nil
 }
 

@@ -46,25 +46,34 @@ func (l *Lease) release(ctx context.Context) error {
 	return nil
 }
 
-// unlock asks for the release until there is an answer, at most for one attempt's time.
+// unlock asks for the release until there is an answer, at most for one attempt's time. The
+// next in line on this node gets the lock in the same step.
 func (l *Lease) unlock(ctx context.Context) *LostError {
 	limit := l.m.attempt(l.plan.Lease)
-	doubt := false
+	next, doubt := l.m.heir(l), false
 	for try, until := 1, time.Now().Add(limit); ; try++ {
-		a := l.m.ask(ctx, max(minAttempt/2, time.Until(until)), func(ctx context.Context, b Backend) (Reply, error) {
-			return b.Release(ctx, l.lock, l.owner)
+		sent := time.Now()
+		a := l.m.ask(ctx, max(minAttempt/2, until.Sub(sent)), func(ctx context.Context, b Backend) (Reply, error) {
+			return b.Release(ctx, l.lock, l.owner, next.wish())
 		})
 		now := time.Now()
 		switch {
 		case a.err == nil && a.reply.Held:
+			next.settle(a.reply, sent)
 			return nil
 		case a.err == nil && doubt && a.reply.Token == l.owner.Token && now.Before(l.end()):
+			next.tell(offer{sent: sent})
 			return nil // an earlier attempt did it: it was ours, could not have run out, and nobody came after
 		case a.err == nil:
+			next.tell(offer{sent: sent})
 			return l.notMine(a.reply, now)
+		case notApplied(a.err) && !doubt: // a full memory lets nobody in, but everybody out
+			next.tell(offer{sent: sent})
+			next = nil
 		}
 		doubt = doubt || !notApplied(a.err)
 		if !now.Before(until) || !rest(l.m.work, jitter(5*time.Millisecond, 50*time.Millisecond, try)) {
+			next.tell(offer{doubt: true, sent: sent})
 			l.sweep()
 			return &LostError{Key: l.key, Token: l.owner.Token, Cause: ConfirmFailed, Err: a.err}
 		}
@@ -113,7 +122,7 @@ func (m *Manager) sweep(s leftover) {
 func (m *Manager) clean(s *leftover) {
 	for try := 1; ; try++ {
 		a := m.ask(context.Background(), s.limit, func(ctx context.Context, b Backend) (Reply, error) {
-			return b.Release(ctx, s.lock, s.owner)
+			return b.Release(ctx, s.lock, s.owner, nil)
 		})
 		if a.err == nil || time.Now().After(s.over) || !rest(m.work, jitter(25*time.Millisecond, time.Second, try)) {
 			return

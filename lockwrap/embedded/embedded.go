@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type Backend struct {
 	seed   maphash.Seed
 	shards [64]shard
 	tokens tokens
+	ears   ears
 	closed atomic.Bool
 }
 
@@ -42,14 +44,41 @@ type shard struct {
 	sweep int // size at which expired slots are looked for
 }
 
-// slot is one lock. A free one is kept only while its token is ahead of all others.
+// slot is one lock. A free one is kept only while nodes stand in line, or its token is ahead
+// of all others.
 type slot struct {
-	owner   lockwrap.Owner // no Holder: free
+	owner   lockwrap.Owner // no Holder: free, or kept
 	by      lockwrap.Holder
-	expires time.Time // by the monotonic clock
+	expires time.Time // by the monotonic clock; of the lease, or of the keeping
+	kept    string    // the node that it is kept for
+	line    []string  // nodes that wait, the longest first
 }
 
-func (s slot) alive(now time.Time) bool { return s.owner.Holder != "" && now.Before(s.expires) }
+func (s *slot) alive(now time.Time) bool { return s.owner.Holder != "" && now.Before(s.expires) }
+
+// taken reports whether others than node must wait.
+func (s *slot) taken(node string, now time.Time) bool {
+	return now.Before(s.expires) && (s.owner.Holder != "" || s.kept != "" && s.kept != node)
+}
+
+func (s *slot) join(node string) {
+	if !slices.Contains(s.line, node) {
+		s.line = append(s.line, node)
+	}
+}
+
+func (s *slot) leave(node string) {
+	s.line = slices.DeleteFunc(s.line, func(n string) bool { return n == node })
+}
+
+// pass keeps a lock that nobody holds any more for the first in line, and returns that one.
+func (s *slot) pass(now time.Time) (node string) {
+	*s = slot{owner: lockwrap.Owner{Token: s.owner.Token}, line: s.line}
+	if len(s.line) > 0 {
+		s.kept, s.line, s.expires = s.line[0], s.line[1:], now.Add(lockwrap.Grace)
+	}
+	return s.kept
+}
 
 // New returns a Backend whose first token is greater than the one that cfg.Mark knows, or
 // the error of cfg.Mark.
@@ -65,8 +94,8 @@ const minSweep = 64
 
 var errClosed = errors.New("the embedded lock is closed")
 
-// with runs f on the lock's slot, under its shard's mutex, and keeps what f returns.
-func (b *Backend) with(op, lock string, f func(s slot, now time.Time) slot) error {
+// with runs f on the lock's slot, under its shard's mutex.
+func (b *Backend) with(op, lock string, f func(s *slot, now time.Time)) error {
 	if b.closed.Load() {
 		return &lockwrap.BackendError{Op: op, Err: errClosed}
 	}
@@ -74,8 +103,9 @@ func (b *Backend) with(op, lock string, f func(s slot, now time.Time) slot) erro
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := time.Now()
-	s := f(sh.slots[lock], now)
-	if b.idle(s, now) {
+	s := sh.slots[lock]
+	f(&s, now)
+	if b.idle(&s, now) {
 		delete(sh.slots, lock)
 		return nil
 	}
@@ -86,16 +116,16 @@ func (b *Backend) with(op, lock string, f func(s slot, now time.Time) slot) erro
 	return nil
 }
 
-// idle reports whether nothing is lost with s: nobody holds it, and the next token of any
-// lock is greater than its last.
-func (b *Backend) idle(s slot, now time.Time) bool {
-	return !s.alive(now) && s.owner.Token <= b.tokens.last()
+// idle reports whether nothing is lost with s: nobody holds it or waits, and the next token
+// of any lock is greater than its last.
+func (b *Backend) idle(s *slot, now time.Time) bool {
+	return !now.Before(s.expires) && len(s.line) == 0 && s.owner.Token <= b.tokens.last()
 }
 
 // drop removes what holders left that never came back, at a cost that new slots have paid.
 func (b *Backend) drop(sh *shard, now time.Time) {
 	for lock, s := range sh.slots {
-		if b.idle(s, now) {
+		if b.idle(&s, now) {
 			delete(sh.slots, lock)
 		}
 	}
@@ -108,53 +138,106 @@ func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply
 		return lockwrap.Reply{}, &lockwrap.BackendError{Op: "acquire", Err: err}
 	}
 	var r lockwrap.Reply
-	err := b.with("acquire", c.Lock, func(s slot, now time.Time) slot {
+	err := b.with("acquire", c.Lock, func(s *slot, now time.Time) {
 		switch {
-		case s.alive(now) && s.owner.Holder != c.Holder:
+		case s.alive(now) && s.owner.Holder == c.Holder:
+			s.expires = now.Add(c.TTL)
+		case s.taken(c.Node, now):
 			r = lockwrap.Reply{Left: s.expires.Sub(now), By: s.by, Token: s.owner.Token}
-			return s
-		case !s.alive(now):
-			s.owner = lockwrap.Owner{Holder: c.Holder, Token: max(b.tokens.next(), s.owner.Token+1, c.Floor+1)}
-			s.by = lockwrap.Holder{API: c.API, Since: now}
+			if c.Queue {
+				s.join(c.Node)
+			}
+			return
+		default:
+			b.grant(s, &c, now)
 		}
-		s.expires = now.Add(c.TTL)
 		r = lockwrap.Reply{Held: true, Token: s.owner.Token, Left: c.TTL}
-		return s
 	})
 	return r, err
 }
 
+func (b *Backend) grant(s *slot, c *lockwrap.Claim, now time.Time) {
+	s.owner = lockwrap.Owner{Holder: c.Holder, Token: max(b.tokens.next(), s.owner.Token+1, c.Floor+1)}
+	s.by, s.kept, s.expires = lockwrap.Holder{API: c.API, Since: now}, "", now.Add(c.TTL)
+	s.leave(c.Node)
+}
+
 // Confirm is lockwrap.Backend's.
 func (b *Backend) Confirm(_ context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
-	return b.own("confirm", lock, o, func(s slot, _ time.Time) slot { return s })
+	return b.own("confirm", lock, o, func(*slot, time.Time) {})
 }
 
 // Renew is lockwrap.Backend's.
 func (b *Backend) Renew(_ context.Context, lock string, o lockwrap.Owner, ttl time.Duration) (lockwrap.Reply, error) {
-	return b.own("renew", lock, o, func(s slot, now time.Time) slot {
-		s.expires = now.Add(ttl)
-		return s
-	})
+	return b.own("renew", lock, o, func(s *slot, now time.Time) { s.expires = now.Add(ttl) })
 }
 
 // Release is lockwrap.Backend's.
-func (b *Backend) Release(_ context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
-	return b.own("release", lock, o, func(s slot, _ time.Time) slot {
-		return slot{owner: lockwrap.Owner{Token: s.owner.Token}}
+func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
+	if next == nil {
+		var told string
+		r, err := b.own("release", lock, o, func(s *slot, now time.Time) { told = s.pass(now) })
+		b.ears.tell(told, lock)
+		return r, err
+	}
+	if err := b.tokens.reserve(ctx); err != nil {
+		return lockwrap.Reply{}, &lockwrap.BackendError{Op: "release", Err: err}
+	}
+	return b.handOver(lock, o, next)
+}
+
+func (b *Backend) handOver(lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
+	var r lockwrap.Reply
+	var told string
+	err := b.with("release", lock, func(s *slot, now time.Time) {
+		r.Token = s.owner.Token
+		switch {
+		case s.alive(now) && s.owner.Holder == next.Holder: // done before
+			r = lockwrap.Reply{Held: true, Token: o.Token, Next: s.owner.Token, Left: next.TTL}
+			s.expires = now.Add(next.TTL)
+		case !s.owns(o, now):
+		case next.Yield && len(s.line) > 0:
+			r.Held = true
+			told = s.pass(now)
+			if next.Queue {
+				s.join(next.Node)
+			}
+		default:
+			b.grant(s, next, now)
+			r.Held, r.Next, r.Left = true, s.owner.Token, next.TTL
+		}
 	})
+	b.ears.tell(told, lock)
+	return r, err
+}
+
+// Leave is lockwrap.Backend's.
+func (b *Backend) Leave(_ context.Context, lock, node string) error {
+	var told string
+	err := b.with("leave", lock, func(s *slot, now time.Time) {
+		s.leave(node)
+		if s.kept == node {
+			told = s.pass(now)
+		}
+	})
+	b.ears.tell(told, lock)
+	return err
+}
+
+func (s *slot) owns(o lockwrap.Owner, now time.Time) bool {
+	return s.alive(now) && s.owner.Holder == o.Holder && (o.Token == 0 || s.owner.Token == o.Token)
 }
 
 // own runs f on the slot if it is o's, and answers whether it is.
-func (b *Backend) own(op, lock string, o lockwrap.Owner, f func(slot, time.Time) slot) (lockwrap.Reply, error) {
+func (b *Backend) own(op, lock string, o lockwrap.Owner, f func(*slot, time.Time)) (lockwrap.Reply, error) {
 	var r lockwrap.Reply
-	err := b.with(op, lock, func(s slot, now time.Time) slot {
+	err := b.with(op, lock, func(s *slot, now time.Time) {
 		r = lockwrap.Reply{Token: s.owner.Token}
-		if !s.alive(now) || s.owner.Holder != o.Holder || o.Token != 0 && s.owner.Token != o.Token {
-			return s
+		if s.owns(o, now) {
+			r.Held = true
+			f(s, now)
+			r.Left = max(0, s.expires.Sub(now))
 		}
-		s = f(s, now)
-		r.Held, r.Left = true, max(0, s.expires.Sub(now))
-		return s
 	})
 	return r, err
 }

@@ -59,7 +59,7 @@ func take(t *testing.T, b *embedded.Backend, lock string) int64 {
 	if err != nil || !r.Held {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := b.Release(t.Context(), lock, lockwrap.Owner{Holder: "n1:aa"}); err != nil {
+	if _, err := b.Release(t.Context(), lock, lockwrap.Owner{Holder: "n1:aa"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return r.Token
@@ -146,7 +146,7 @@ func TestAFloorRaisesItsOwnLockOnly(t *testing.T) {
 	if r, err := b.Acquire(t.Context(), c); err != nil || r.Token != 1<<52+1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := b.Release(t.Context(), "x", lockwrap.Owner{Holder: c.Holder}); err != nil {
+	if _, err := b.Release(t.Context(), "x", lockwrap.Owner{Holder: c.Holder}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := take(t, b, "y"); got >= 1<<52 {

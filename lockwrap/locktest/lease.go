@@ -52,7 +52,7 @@ func leaseTells(s *suite) {
 func foreignRelease(s *suite) {
 	a, b := s.node("n1"), s.backend()
 	l := s.acquire(a, request("x", 20*time.Second, 0))
-	if r := s.must(b.Release(s.Context(), s.lock("x"), lockwrap.Owner{Token: l.Token(), Holder: "n2:cc"})); r.Held {
+	if r := s.must(b.Release(s.Context(), s.lock("x"), lockwrap.Owner{Token: l.Token(), Holder: "n2:cc"}, nil)); r.Held {
 		s.Fatalf("the foreign release: %+v", r)
 	}
 	if err := l.Confirm(s.Context()); err != nil {
@@ -106,7 +106,7 @@ func takenAway(s *suite) {
 	a, other := s.node("n1"), s.backend()
 	steal := func(l *lockwrap.Lease) {
 		_, holder, _ := strings.Cut(l.Owner(), ":")
-		if r := s.must(other.Release(s.Context(), s.lock("x"), lockwrap.Owner{Holder: holder})); !r.Held {
+		if r := s.must(other.Release(s.Context(), s.lock("x"), lockwrap.Owner{Holder: holder}, nil)); !r.Held {
 			s.Fatalf("taking it away: %+v", r)
 		}
 	}

@@ -72,7 +72,7 @@ func tokenRule(s *suite) {
 		s.Errorf("token %d is behind the clock's %d", last, before)
 	}
 	for i, floor := range []int64{0, 1 << 52, 0, 1<<52 + 1000, 5, 1<<52 + 1002} {
-		if r := s.must(b.Release(ctx, c.Lock, lockwrap.Owner{Token: last, Holder: c.Holder})); !r.Held || r.Token != last {
+		if r := s.must(b.Release(ctx, c.Lock, lockwrap.Owner{Token: last, Holder: c.Holder}, nil)); !r.Held || r.Token != last {
 			s.Fatalf("release: %+v, want the token %d", r, last)
 		}
 		c.Holder, c.Floor = fmt.Sprintf("n1:%d", i), floor
@@ -101,7 +101,7 @@ func owners(s *suite) {
 		for op, r := range map[string]lockwrap.Reply{
 			"confirm": s.must(b.Confirm(ctx, lock, other)),
 			"renew":   s.must(b.Renew(ctx, lock, other, time.Hour)),
-			"release": s.must(b.Release(ctx, lock, other)),
+			"release": s.must(b.Release(ctx, lock, other, nil)),
 		} {
 			if r.Held || r.Token != mine.Token {
 				s.Errorf("%s by %v: %+v, want a refusal with the last token %d", op, other, r, mine.Token)
@@ -117,13 +117,13 @@ func owners(s *suite) {
 	if r := s.must(a.Confirm(ctx, lock, mine)); r.Left < 59*time.Minute {
 		s.Fatalf("confirm after the renewal: %+v, want about an hour left", r)
 	}
-	if r := s.must(a.Release(ctx, lock, mine)); !r.Held {
+	if r := s.must(a.Release(ctx, lock, mine, nil)); !r.Held {
 		s.Fatalf("release: %+v", r)
 	}
 	for op, r := range map[string]lockwrap.Reply{
 		"confirm": s.must(b.Confirm(ctx, lock, mine)),
 		"renew":   s.must(b.Renew(ctx, lock, mine, time.Hour)),
-		"release": s.must(b.Release(ctx, lock, mine)),
+		"release": s.must(b.Release(ctx, lock, mine, nil)),
 	} {
 		if r.Held {
 			s.Errorf("%s after the release: %+v", op, r)
@@ -135,7 +135,7 @@ func releaseAnyToken(s *suite) {
 	ctx, b := s.Context(), s.backend()
 	lock := s.lock("x")
 	s.granted(b.Acquire(ctx, claim(lock, "n1:aa", 5*time.Second)))
-	if r := s.must(b.Release(ctx, lock, lockwrap.Owner{Holder: "n1:aa"})); !r.Held {
+	if r := s.must(b.Release(ctx, lock, lockwrap.Owner{Holder: "n1:aa"}, nil)); !r.Held {
 		s.Fatalf("release: %+v", r)
 	}
 	s.granted(b.Acquire(ctx, claim(lock, "n2:bb", 5*time.Second)))

@@ -77,8 +77,7 @@ func forLocks(o *goredis.UniversalOptions, cfg Config) {
 
 // Acquire is lockwrap.Backend's.
 func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply, error) {
-	r, info, err := b.run(ctx, call{"acquire", acquireScript, c.Lock,
-		[]any{c.Holder, millis(c.TTL), c.Floor, millis(c.Keep), c.API}})
+	r, info, err := b.run(ctx, call{"acquire", acquireScript, c.Lock, wish(&c)})
 	if err == nil && !r.Held {
 		r.By = holder(info)
 	} else {
@@ -108,9 +107,37 @@ func mine(r lockwrap.Reply, o lockwrap.Owner) lockwrap.Reply {
 }
 
 // Release is lockwrap.Backend's.
-func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
-	r, _, err := b.run(ctx, call{"release", releaseScript, lock, []any{o.Holder, o.Token}})
+func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
+	c := call{"release", releaseScript, lock, []any{o.Holder, o.Token, grace, lock}}
+	if next != nil {
+		c.script = handOverScript
+		c.args = append(append(wish(next), flag(next.Yield)), c.args...)
+	}
+	r, _, err := b.run(ctx, c)
+	if r.Next != 0 {
+		r.Left = next.TTL
+	}
 	return r, err
+}
+
+// Leave is lockwrap.Backend's.
+func (b *Backend) Leave(ctx context.Context, lock, node string) error {
+	_, _, err := b.run(ctx, call{"leave", leaveScript, lock, []any{node, grace, lock}})
+	return err
+}
+
+var grace = millis(lockwrap.Grace)
+
+// wish is a claim as the scripts take it.
+func wish(c *lockwrap.Claim) []any {
+	return []any{c.Holder, millis(c.TTL), c.Floor, millis(c.Keep), c.API, c.Node, flag(c.Queue)}
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
 }
 
 // Ping is lockwrap.Backend's.

@@ -39,7 +39,7 @@ func (b *Backend) run(ctx context.Context, c call) (lockwrap.Reply, string, erro
 
 func (b *Backend) do(ctx context.Context, c call, name, script string) *goredis.Cmd {
 	args := make([]any, 0, 5+len(c.args))
-	args = append(args, name, script, 2, c.lock+":l", c.lock+":f")
+	args = append(args, name, script, 3, c.lock+":l", c.lock+":f", c.lock+":q")
 	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
 	cmd.SetFirstKeyPos(3)
 	_ = b.client.Process(ctx, once{cmd, c.op == "confirm" || c.op == "renew"}) // the command keeps its error
@@ -69,6 +69,9 @@ func decode(val any) (r lockwrap.Reply, info string, err error) {
 		}
 		return lockwrap.Reply{Held: true, Left: time.Duration(v) * time.Millisecond}, "", nil
 	case []any:
+		if len(v) == 2 {
+			return handedOver(v)
+		}
 		if len(v) == 3 {
 			token, ok1 := v[0].(string)
 			left, ok2 := v[1].(int64)
@@ -81,6 +84,20 @@ func decode(val any) (r lockwrap.Reply, info string, err error) {
 		}
 	}
 	return r, "", fmt.Errorf("unexpected reply %v", val)
+}
+
+// handedOver reads {token, token of the next holder}.
+func handedOver(v []any) (r lockwrap.Reply, info string, err error) {
+	token, ok1 := v[0].(string)
+	next, ok2 := v[1].(string)
+	if !ok1 || !ok2 {
+		return r, "", fmt.Errorf("unexpected reply %v", v)
+	}
+	r.Held = true
+	if r.Token, err = strconv.ParseInt(token, 10, 64); err == nil {
+		r.Next, err = strconv.ParseInt(next, 10, 64)
+	}
+	return r, "", err
 }
 
 // classify says whether a failed command can have been executed. An error that the server

@@ -226,7 +226,7 @@ func TestAUserWithoutRights(t *testing.T) {
 		t.Errorf("without rights: %v, want a *BackendError", err)
 	}
 	// What the package needs, and nothing of channels.
-	set("~p:*", "+ping", "+evalsha", "+eval", "+get", "+mget", "+set", "+del", "+pexpire", "+pttl", "+time")
+	set("~p:*", "+ping", "+evalsha", "+eval", "+get", "+mget", "+set", "+del", "+pexpire", "+pttl", "+time", "+exists", "+zadd", "+zrem", "+zpopmin")
 	l := acquire(t, m, request(lease, 0))
 	if err := l.Confirm(t.Context()); err != nil {
 		t.Error(err)
