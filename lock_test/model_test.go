@@ -13,7 +13,7 @@ import (
 	"apiengine/lockwrap/embedded"
 )
 
-// L4: random scripts of acquire, confirm, renew and release, replays and strangers among
+// L4: random scripts of acquire, confirm, renew, release and hand-over, replays and strangers among
 // them, against a model of one lock. The embedded backend lives in virtual time, so that
 // every end of a lease is met exactly; Redis in real time, where the model knows each end
 // only to the length of a round trip.
@@ -46,6 +46,7 @@ type model struct {
 	lock   string
 	owner  lockwrap.Owner // no Holder: free
 	last   int64          // the last token
+	prev   lockwrap.Owner // who handed it to owner, if that is how it came
 	lo, hi time.Time      // the lease ends between these
 	slack  time.Duration
 }
@@ -54,6 +55,7 @@ type model struct {
 type step struct {
 	op       string
 	owner    lockwrap.Owner
+	next     string // holder that the lock is handed to
 	ttl      time.Duration
 	floor    int64
 	sent, at time.Time
@@ -84,7 +86,7 @@ func follow(t *testing.T, b lockwrap.Backend, seed uint64, steps int, slack time
 			time.Sleep(time.Duration(random.IntN(12)) * time.Millisecond)
 		}
 	}
-	for _, op := range []string{"acquire", "confirm", "renew", "release"} {
+	for _, op := range []string{"acquire", "confirm", "renew", "release", "hand over"} {
 		for _, held := range []bool{true, false} {
 			if n := asked[fmt.Sprint(op, " ", held)]; n < steps/200 {
 				t.Errorf("the test is void: only %d times %s %v", n, op, held)
@@ -96,7 +98,7 @@ func follow(t *testing.T, b lockwrap.Backend, seed uint64, steps int, slack time
 // next makes up a step: often the holder's own, at times a stranger's or a replay.
 func (m *model) next(random *rand.Rand) step {
 	s := step{owner: m.owner, ttl: time.Duration(1+random.IntN(30)) * time.Millisecond,
-		op: []string{"acquire", "acquire", "confirm", "renew", "release"}[random.IntN(5)]}
+		op: []string{"acquire", "acquire", "confirm", "renew", "release", "hand over"}[random.IntN(6)]}
 	switch random.IntN(6) {
 	case 0: // another holder, or the same one with a token that it never had
 		s.owner = lockwrap.Owner{Token: m.last, Holder: fmt.Sprintf("n%d:%d", random.IntN(3), random.IntN(1000))}
@@ -109,6 +111,12 @@ func (m *model) next(random *rand.Rand) step {
 	if s.op == "release" && random.IntN(4) == 0 {
 		s.owner.Token = 0 // whatever the token
 	}
+	if s.op == "hand over" {
+		s.next = fmt.Sprintf("n%d:%d", random.IntN(3), random.IntN(1000))
+		if m.prev.Holder != "" && random.IntN(2) == 0 { // as if its answer had been lost
+			s.owner, s.next = m.prev, m.owner.Holder
+		}
+	}
 	if random.IntN(10) == 0 {
 		s.floor = m.last + int64(random.IntN(2000))
 	}
@@ -119,15 +127,22 @@ func (m *model) next(random *rand.Rand) step {
 func (s *step) ask(ctx context.Context, b lockwrap.Backend, lock string) (err error) {
 	switch s.op {
 	case "acquire":
-		s.reply, err = b.Acquire(ctx, lockwrap.Claim{Lock: lock, Holder: s.owner.Holder, TTL: s.ttl, Floor: s.floor, Keep: time.Hour, API: "api"})
+		s.reply, err = b.Acquire(ctx, s.claim(lock, s.owner.Holder))
 	case "confirm":
 		s.reply, err = b.Confirm(ctx, lock, s.owner)
 	case "renew":
 		s.reply, err = b.Renew(ctx, lock, s.owner, s.ttl)
 	case "release":
-		s.reply, err = b.Release(ctx, lock, s.owner)
+		s.reply, err = b.Release(ctx, lock, s.owner, nil)
+	case "hand over":
+		next := s.claim(lock, s.next)
+		s.reply, err = b.Release(ctx, lock, s.owner, &next)
 	}
 	return err
+}
+
+func (s *step) claim(lock, holder string) lockwrap.Claim {
+	return lockwrap.Claim{Lock: lock, Holder: holder, TTL: s.ttl, Floor: s.floor, Keep: time.Hour, API: "api", Node: prefix + ":w:n"}
 }
 
 // judge says what is wrong with the answer, and moves the model on.
@@ -135,6 +150,9 @@ func (m *model) judge(s step) string {
 	alive := m.owner.Holder != "" && s.at.Before(m.lo)
 	maybe := m.owner.Holder != "" && s.sent.Before(m.hi)
 	own := m.owner.Holder == s.owner.Holder
+	if s.op == "hand over" {
+		return m.judgeHandOver(s, alive, maybe, own && m.owner.Token == s.owner.Token)
+	}
 	if s.op != "acquire" {
 		return m.judgeOwn(s, alive, maybe, own && (m.owner.Token == s.owner.Token || s.op == "release" && s.owner.Token == 0))
 	}
@@ -147,7 +165,7 @@ func (m *model) judge(s step) string {
 	case s.reply.Held && (s.reply.Token <= m.last || s.reply.Token <= s.floor || s.reply.Token >= 1<<53):
 		return "a token that does not rise"
 	case s.reply.Held:
-		m.owner, m.last = lockwrap.Owner{Token: s.reply.Token, Holder: s.owner.Holder}, s.reply.Token
+		m.owner, m.last, m.prev = lockwrap.Owner{Token: s.reply.Token, Holder: s.owner.Holder}, s.reply.Token, lockwrap.Owner{}
 		m.begin(s)
 		return ""
 	case own && alive:
@@ -177,7 +195,31 @@ func (m *model) judgeOwn(s step, alive, maybe, own bool) string {
 	case s.reply.Held && s.op == "confirm" && (s.reply.Left > m.hi.Sub(s.sent)+time.Millisecond || s.reply.Left < m.lo.Sub(s.at)-time.Millisecond):
 		return "a wrong time left"
 	case s.reply.Held && s.op == "release", own && !s.reply.Held:
-		m.owner = lockwrap.Owner{}
+		m.owner, m.prev = lockwrap.Owner{}, lockwrap.Owner{}
+	}
+	return ""
+}
+
+func (m *model) judgeHandOver(s step, alive, maybe, own bool) string {
+	again := m.owner.Holder == s.next && m.owner.Holder != ""
+	switch {
+	case again && s.reply.Held && maybe && s.reply.Next == m.owner.Token: // says what the first said
+		m.begin(s)
+	case again && alive:
+		return "a repeated hand-over was not recognised"
+	case s.reply.Held && !(own && maybe):
+		return "handed over by a stranger, or after the end"
+	case s.reply.Held && s.reply.Token != m.owner.Token:
+		return "another token than the holder's"
+	case s.reply.Held && (s.reply.Next <= m.last || s.reply.Next <= s.floor || s.reply.Next >= 1<<53):
+		return "the next token does not rise"
+	case s.reply.Held:
+		m.prev, m.owner, m.last = m.owner, lockwrap.Owner{Token: s.reply.Next, Holder: s.next}, s.reply.Next
+		m.begin(s)
+	case own && alive:
+		return "the holder was not recognised"
+	case own:
+		m.owner, m.prev = lockwrap.Owner{}, lockwrap.Owner{}
 	}
 	return ""
 }
