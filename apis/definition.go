@@ -28,6 +28,7 @@ type Definition struct {
 
 	IsEnable       *bool    // default true; read it with Enabled
 	StopHttp       bool     // not callable over HTTP
+	Library        bool     `json:",omitempty"` // not callable at all: other scripts load it by V8.Use
 	AllowAnonymous bool     // callable without a token
 	ApiRole        []string `json:",omitempty"` // empty: any signed-in caller
 	Methods        []string // upper case; default all of GET POST PUT PATCH DELETE

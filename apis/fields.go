@@ -32,6 +32,7 @@ var fields = []field{
 	silent(text("Language", "", func(d *Definition) *string { return &d.Language })), // the file's ending says it
 	isEnable(),
 	flag("StopHttp", func(d *Definition) *bool { return &d.StopHttp }),
+	flag("Library", func(d *Definition) *bool { return &d.Library }),
 	flag("AllowAnonymous", func(d *Definition) *bool { return &d.AllowAnonymous }),
 	list("ApiRole", nil, func(d *Definition) *[]string { return &d.ApiRole }),
 	list("Methods", allMethods, func(d *Definition) *[]string { return &d.Methods }),

@@ -239,6 +239,7 @@ func randomDefinition(r *rand.Rand) Definition {
 		RateLimit: pick("", "60/m", "9999999/h"), Cors: [][]string{nil, {"*"}, {"https://a.example", "http://localhost:3000", "https://[::1]:80"}}[r.IntN(3)],
 		TestParam: randomJSON(r), ApiV8Code: pick("return 1", "\n\nreturn 1\n", "/*---\nLock: true\n---*/\nreturn 1", "//x\r\nreturn '\u2028'\n\n", "  return 1"),
 	}
+	d.Library = coin() && !d.Lock && d.ApiAddress == ""
 	if wait := r.IntN(100); coin() {
 		d.LockWait = &wait
 	}

@@ -34,6 +34,7 @@ func (d Definition) Validate() (Definition, error) {
 	d.checkLock(p)
 	d.checkBudget(p)
 	d.checkSchedule(p)
+	d.checkLibrary(p)
 	d.checkTestParam(p)
 	d.checkCode(p)
 	return d, p.err()
@@ -238,6 +239,18 @@ func (d *Definition) checkBudget(p *problems) {
 }
 
 var cronForm = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// checkLibrary refuses what would never be looked at: a library is not called.
+func (d *Definition) checkLibrary(p *problems) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"Lock", d.Lock}, {"ApiAddress", d.ApiAddress != ""}, {"Schedule", d.Schedule != ""}} {
+		if d.Library && f.given {
+			p.add(f.name, "has no place in a library, which nobody calls")
+		}
+	}
+}
 
 func (d *Definition) checkSchedule(p *problems) {
 	if d.Schedule == "" {

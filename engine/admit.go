@@ -39,6 +39,9 @@ func (e *Engine) find(ctx context.Context, c Call) (*API, map[string]string, err
 		}
 		return nil, nil, fault.New(fault.NotFound, "there is no API at %q", c.Path)
 	}
+	if api.Definition.Library {
+		return nil, nil, fault.New(fault.HTTPStopped, "%q is a library: scripts load it by V8.Use, nobody calls it", api.Definition.ApiEngineKey)
+	}
 	return api, values, nil
 }
 

@@ -27,6 +27,9 @@ func (f *frame) env() *jsbridge.Env {
 		Cache:  f.cache(),
 		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
 		Invoke: f.nested,
+		Library: func(_ context.Context, name string) (*jsbridge.Program, error) {
+			return f.library(name)
+		},
 	}
 	if f.parent != nil {
 		env.InvokeType = "Server"

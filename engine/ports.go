@@ -53,6 +53,7 @@ type Form struct {
 	UserID    string
 	UserName  string
 	Tenant    string
+	Token     int64 // the run's fencing token, for _Fence; 0 without a lock
 }
 
 // Caches gives each tenant its cache.

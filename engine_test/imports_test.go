@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 
 	"jsbridge": {"fault", "nearest"},
 
-	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap"},
+	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap", "nearest"},
 
 	"server":          {"engine", "apis", "fault"},
 	"internal/client": {"apis", "fault"},

@@ -14,7 +14,8 @@ import (
 // allFuncs are the rows of every namespace.
 func allFuncs() []Func {
 	var all []Func
-	for _, rows := range [][]Func{cacheFuncs(), dbFuncs(), formFuncs(), apiFuncs(), lockFuncs(), responseFuncs(), globalFuncs(), dateFuncs()} {
+	for _, rows := range [][]Func{cacheFuncs(), dbFuncs(), formFuncs(), apiFuncs(), lockFuncs(), responseFuncs(), globalFuncs(), dateFuncs(),
+		methodFuncs(), encryptFuncs(), useFuncs()} {
 		all = append(all, rows...)
 	}
 	return all
@@ -33,11 +34,12 @@ func (m *machine) installFuncs() []any {
 	m.queryProto = m.rt.CreateObject(m.unknownNames("statement"))
 	spaces["Query"] = m.queryProto
 	v8 := m.rt.CreateObject(m.unknownNames("V8"))
+	globals := map[string]*goja.Object{}
 	for i := range m.b.funcs {
 		f := &m.b.funcs[i]
 		switch ns, name, dotted := strings.Cut(f.Name, "."); {
 		case ns == "":
-			m.global(name, f)
+			m.global(name, f, globals)
 		case dotted:
 			m.define(space(ns), name, f)
 		default:
@@ -52,21 +54,26 @@ func (m *machine) installFuncs() []any {
 	return frozen
 }
 
-// global puts a row such as ".System.Convert.ToBase64String" on the global object.
-func (m *machine) global(path string, f *Func) {
-	obj := m.rt.GlobalObject()
+// global puts a row such as ".System.Convert.ToBase64String" on the global object, below
+// the objects on its path, which spaces holds. What System lacks of .NET's is named; crypto
+// is the web's, where scripts ask what there is.
+func (m *machine) global(path string, f *Func, spaces map[string]*goja.Object) {
+	obj, full := m.rt.GlobalObject(), path
 	for {
 		name, rest, more := strings.Cut(path, ".")
 		if !more {
 			hide(obj, name, m.native(name, m.bind(f)))
 			return
 		}
-		next, ok := obj.Get(name).(*goja.Object)
-		if !ok {
-			next = m.rt.NewObject()
-			hide(obj, name, next)
+		at := "/" + strings.TrimSuffix(full, "."+rest)
+		if spaces[at] == nil {
+			spaces[at] = m.rt.NewObject()
+			if strings.HasPrefix(full, "System.") {
+				spaces[at] = m.rt.CreateObject(m.unknownNames(at[1:]))
+			}
+			hide(obj, name, spaces[at])
 		}
-		obj, path = next, rest
+		obj, path = spaces[at], rest
 	}
 }
 
@@ -166,10 +173,14 @@ func (r *run) toJS(v any) (goja.Value, error) {
 			return goja.Null(), nil
 		}
 		return r.jsonValue(string(v), true)
+	case []byte:
+		return r.bytesValue(v)
 	case map[string]string:
 		return r.stringMap(v), nil
 	case FormResult:
 		return r.formResult(v)
+	case loaded:
+		return v.Value, nil
 	case *query:
 		return r.queryObject(v), nil
 	}
@@ -229,7 +240,7 @@ type argValue struct {
 func (a argValue) missing() bool { return goja.IsUndefined(a.v) || goja.IsNull(a.v) }
 
 func (a argValue) json() (json.RawMessage, error) {
-	w := jsonWriter{r: a.r, max: maxStringify}
+	w := jsonWriter{r: a.r, max: maxStringify, native: true}
 	wrote, err := w.write(goja.Undefined(), "", a.v)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be JSON: %w", err)
@@ -256,6 +267,9 @@ func (a argValue) plain() (any, error) {
 				return nil, err
 			}
 		default:
+			if _, ok := bufferOf(obj); ok {
+				return a.bytes()
+			}
 			return a.json()
 		}
 	}

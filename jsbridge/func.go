@@ -39,8 +39,9 @@ type Call struct {
 // what is accepted:
 //
 //	string, bool, int64, float64   that JS type (whole numbers for int64)
-//	any                            nil, bool, int64, float64, string, json.RawMessage
+//	any                            nil, bool, int64, float64, string, []byte, json.RawMessage
 //	json.RawMessage                any value, as JSON text
+//	[]byte                         a string, as UTF-8, or a buffer
 //	time.Duration                  a ttl: seconds, or 'd.HH:mm:ss'
 //	ignored                        anything at all
 //
@@ -69,10 +70,13 @@ type ignored struct{}
 
 // jsArg is one argument of a call, still a JS value behind the methods.
 type jsArg interface {
-	// plain gives nil, bool, int64, float64, string, or json.RawMessage for objects.
+	// plain gives nil, bool, int64, float64, string, []byte for buffers, or json.RawMessage
+	// for other objects.
 	plain() (any, error)
 	// json gives JSON text.
 	json() (json.RawMessage, error)
+	// bytes gives a string's UTF-8, or the content of a buffer.
+	bytes() ([]byte, error)
 	missing() bool
 }
 
@@ -108,6 +112,7 @@ func argErrorf(format string, args ...any) error {
 
 var (
 	typeRaw      = reflect.TypeFor[json.RawMessage]()
+	typeBytes    = reflect.TypeFor[[]byte]()
 	typeDuration = reflect.TypeFor[time.Duration]()
 	typeIgnored  = reflect.TypeFor[ignored]()
 	typeAny      = reflect.TypeFor[any]()
@@ -164,6 +169,10 @@ func (f argField) set(a jsArg, dst reflect.Value) error {
 	case typeRaw:
 		text, err := a.json()
 		dst.SetBytes(text)
+		return err
+	case typeBytes:
+		b, err := a.bytes()
+		dst.SetBytes(b)
 		return err
 	}
 	v, err := a.plain()
@@ -236,6 +245,8 @@ func got(v any) string {
 		return "a boolean"
 	case int64, float64:
 		return fmt.Sprintf("the number %v", v)
+	case []byte:
+		return "bytes"
 	}
 	return "an object"
 }

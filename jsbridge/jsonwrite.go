@@ -1,6 +1,7 @@
 package jsbridge
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -22,12 +23,13 @@ const maxStringify = 16 << 20
 // getters run, functions and undefined are left out, boxed values unboxed. It must be
 // used inside a call from the runtime, so that what a getter throws has a place to go.
 type jsonWriter struct {
-	r     *run
-	buf   []byte
-	max   int
-	count int
-	exact bool           // untouched lazy text is written anew, as JSON.stringify would
-	stack []*goja.Object // the containers that hold the value being written
+	r      *run
+	buf    []byte
+	max    int
+	count  int
+	exact  bool           // untouched lazy text is written anew, as JSON.stringify would
+	native bool           // for a native: a BigInt is its digits as text, a buffer base64
+	stack  []*goja.Object // the containers that hold the value being written
 
 	replacer goja.Callable
 	allow    []string // keys to write; nil: all
@@ -77,6 +79,10 @@ func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, e
 	if obj, isObj = v.(*goja.Object); isObj {
 		v = w.unbox(obj)
 		if obj, isObj = v.(*goja.Object); isObj {
+			if raw, ok := bufferOf(obj); ok && w.native {
+				w.buf = append(base64.StdEncoding.AppendEncode(append(w.buf, '"'), raw), '"')
+				return true, w.sized()
+			}
 			return w.container(obj)
 		}
 	}
@@ -117,6 +123,9 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 	case goja.IsString(v):
 		w.buf = appendString(w.buf, v.(goja.String))
 		return true, w.sized()
+	case goja.IsBigInt(v) && w.native:
+		w.buf = strconv.AppendQuote(w.buf, v.String())
+		return true, nil
 	case goja.IsBigInt(v):
 		return false, errBigInt
 	}

@@ -102,7 +102,7 @@ func addInParameter(c *Call, in struct {
 		return nil, argErrorf("AddInParameter must be called on what FromSql returned")
 	}
 	if _, isObject := in.Value.(json.RawMessage); isObject {
-		return nil, argErrorf("AddInParameter: the value of %q must be a string, number, boolean, Date or null, not an object", in.Name)
+		return nil, argErrorf("AddInParameter: the value of %q must be a string, number, boolean, Date, Uint8Array or null, not an object", in.Name)
 	}
 	name := strings.TrimPrefix(in.Name, "@")
 	if name == "" {
@@ -131,40 +131,6 @@ func firstRow(rows json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("jsbridge: rows are no JSON: %w", err)
 	}
 	return json.RawMessage(p.s[start:p.pos]), nil
-}
-
-type formArgs struct {
-	Table   any `js:"table"`
-	Options any `js:"options,optional"`
-	Trans   ignored
-}
-
-// formFn is a FormEngine row in both call forms: (table, options[, V8.DbTrans]) and
-// ({FormEngineKey, ...}[, V8.DbTrans]).
-func formFn(op, doc string) Func {
-	return hostFn("FormEngine."+op, doc, func(c *Call, in formArgs) (any, error) {
-		table, options, err := keyAndObject("FormEngine."+op, "FormEngineKey", in.Table, in.Options)
-		if err != nil {
-			return nil, err
-		}
-		db, err := c.database("")
-		if err != nil {
-			return nil, err
-		}
-		start := time.Now()
-		defer func() { c.run.stats.DBTime += time.Since(start) }()
-		return db.Form(c, op, table, options)
-	})
-}
-
-func formFuncs() []Func {
-	return []Func{
-		formFn("GetFormData", "the row with options.Id, or the first for options._Where; Code 2 when there is none"),
-		formFn("GetTableData", "the rows for _Where, _OrderBy, _PageIndex, _PageSize; DataCount is their number without paging"),
-		formFn("AddFormData", "inserts a row and returns it"),
-		formFn("UptFormData", "changes the row with options.Id"),
-		formFn("DelFormData", "deletes the row with options.Id, or those of options.Ids"),
-	}
 }
 
 func apiFuncs() []Func {

@@ -1,7 +1,6 @@
 package jsbridge
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -9,7 +8,7 @@ import (
 
 func dateFuncs() []Func {
 	return []Func{
-		Fn(".DateNow", "the time now in the format (yyyy MM dd HH mm ss fff), default 'yyyy-MM-dd HH:mm:ss'",
+		Fn(".DateNow", "the time now in the format (yyyy MM dd HH hh mm ss fff ddd MMM tt zzz, 'text'), default 'yyyy-MM-dd HH:mm:ss'",
 			func(_ *Call, in struct {
 				Format string `js:"format,optional"`
 			}) (any, error) {
@@ -30,19 +29,38 @@ func dateFuncs() []Func {
 			func(_ *Call, in struct {
 				Value  any
 				Unit   string
-				N      float64 `js:"n"`
-				Format string  `js:"format,optional"`
+				N      any    `js:"n"`
+				Format string `js:"format,optional"`
 			}) (any, error) {
 				t, err := parseDate("DateAdd", in.Value)
 				if err != nil {
 					return nil, err
 				}
-				if t, err = addDate(t, in.Unit, in.N); err != nil {
+				n, err := numberOf("DateAdd", in.N)
+				if err != nil {
+					return nil, err
+				}
+				if t, err = addDate(t, in.Unit, n); err != nil {
 					return nil, err
 				}
 				return formatDate(t, in.Format), nil
 			}),
 	}
+}
+
+// numberOf reads a number, or text of one, as parameters of a query string are.
+func numberOf(fn string, v any) (float64, error) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), nil
+	case float64:
+		return v, nil
+	case string:
+		if f, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil {
+			return f, nil
+		}
+	}
+	return 0, argErrorf("%s: argument \"n\" must be a number, not %s", fn, got(v))
 }
 
 // parseDate reads a Date (arrives as ISO text), milliseconds since 1970, or text. Text
@@ -70,56 +88,15 @@ func parseDate(fn string, v any) (time.Time, error) {
 	return time.Time{}, argErrorf("%s: the value must be a Date, milliseconds or text, not %s", fn, got(v))
 }
 
-func formatDate(t time.Time, format string) string {
-	if format == "" {
-		format = "yyyy-MM-dd HH:mm:ss"
-	}
-	var b strings.Builder
-	for i := 0; i < len(format); {
-		n := 1
-		for i+n < len(format) && format[i+n] == format[i] {
-			n++
-		}
-		b.WriteString(datePart(t, format[i:i+n]))
-		i += n
-	}
-	return b.String()
-}
-
-func datePart(t time.Time, part string) string {
-	n := len(part)
-	switch part[0] {
-	case 'y':
-		y := fmt.Sprintf("%04d", t.Year())
-		if n == 2 {
-			return y[2:]
-		}
-		return y
-	case 'M':
-		return padded(int(t.Month()), n)
-	case 'd':
-		return padded(t.Day(), n)
-	case 'H':
-		return padded(t.Hour(), n)
-	case 'h':
-		return padded((t.Hour()+11)%12+1, n)
-	case 'm':
-		return padded(t.Minute(), n)
-	case 's':
-		return padded(t.Second(), n)
-	case 'f':
-		return fmt.Sprintf("%09d", t.Nanosecond())[:min(n, 9)]
-	}
-	return part
-}
-
-func padded(v, width int) string {
-	s := strconv.Itoa(v)
-	return strings.Repeat("0", max(0, min(width, 2)-len(s))) + s
-}
+// maxDateSteps keep the sum within years that a time can hold.
+var maxDateSteps = map[string]float64{"s": 9e9, "m": 1.5e8, "h": 2.5e6, "d": 4e6, "w": 5e5, "q": 4e4, "M": 12e4, "y": 1e4}
 
 func addDate(t time.Time, unit string, n float64) (time.Time, error) {
-	if n != n || n > 1e11 || n < -1e11 {
+	most, known := maxDateSteps[unit]
+	switch {
+	case !known:
+		return t, argErrorf("DateAdd: the unit %q is none of s m h d w q M y", unit)
+	case n != n || n > most || n < -most:
 		return t, argErrorf("DateAdd: n is out of range")
 	}
 	months := func(by int) time.Time { // the 31st plus a month is the month's last day
@@ -143,8 +120,6 @@ func addDate(t time.Time, unit string, n float64) (time.Time, error) {
 		return months(3 * whole), nil
 	case "M":
 		return months(whole), nil
-	case "y":
-		return months(12 * whole), nil
 	}
-	return t, argErrorf("DateAdd: the unit %q is none of s m h d w q M y", unit)
+	return months(12 * whole), nil
 }

@@ -111,7 +111,10 @@ func TestUnknownNames(t *testing.T) {
 		{`V8.Http.Get('x')`, `V8 has no Http`},
 		{`V8.Cache.Gett('x')`, `V8.Cache has no Gett; did you mean Get?`},
 		{`V8.Db.FromSQL2('x')`, `V8.Db has no FromSQL2; did you mean FromSql?`},
-		{`V8.Db.FromSql('x').ToList()`, `statement has no ToList`},
+		{`V8.Db.FromSql('x').ToList()`, `statement.ToList is not offered: use ToArray()`},
+		{`V8.Office.ExportExcel({})`, `V8.Office is not offered: make CSV text`}, {`V8.Method.Upload({})`, `V8.Method.Upload is not offered`},
+		{`System.Guid.NewGuidd()`, `System.Guid has no NewGuidd; did you mean NewGuid?`}, {`System.DateTime.Now`, `use DateNow()`},
+		{`V8.DbTrans.Commit()`, `commits when it returns Code 1`}, {`V8.Method.NewGuidd()`, `did you mean NewGuid?`},
 		{`V8.FormEngine.GetTableDat('x')`, `did you mean GetTableData?`},
 	} {
 		e := env()
@@ -135,10 +138,11 @@ func TestDatabaseNatives(t *testing.T) {
 		return result(t, b, e, code)
 	}
 	if got := run(`return V8.Db.FromSql('S').AddInParameter('@p0', 'v').AddInParameter('p1', 2.5).AddInParameter('@p2', 7)
-		.AddInParameter('@p3', null).AddInParameter('@p4', true).AddInParameter('@p5', new Date(0)).AddInParameter('@p6', undefined).ToArray()`); got != db.rows {
+		.AddInParameter('@p3', null).AddInParameter('@p4', true).AddInParameter('@p5', new Date(0)).AddInParameter('@p6', undefined).AddInParameter('@p7', new Uint8Array([0, 255])).AddInParameter('@p8', 9007199254740993n).ToArray()`); got != db.rows {
 		t.Errorf("rows %s", got)
 	}
-	want := map[string]any{"p0": "v", "p1": 2.5, "p2": int64(7), "p3": nil, "p4": true, "p5": "1970-01-01T00:00:00.000Z", "p6": nil}
+	want := map[string]any{"p0": "v", "p1": 2.5, "p2": int64(7), "p3": nil, "p4": true, "p5": "1970-01-01T00:00:00.000Z", "p6": nil,
+		"p7": []byte{0, 255}, "p8": "9007199254740993"}
 	if db.sql != "S" || !reflect.DeepEqual(db.params, want) {
 		t.Errorf("sent %s %v", db.sql, db.params)
 	}
@@ -176,6 +180,9 @@ func TestFormAndApiNatives(t *testing.T) {
 		{`return V8.FormEngine.AddFormData({FormEngineKey: 'orders', Qty: 1, When: new Date(0)}, V8.DbTrans).Data.Id`, `a`, `AddFormData orders {"Qty":1,"When":"1970-01-01T00:00:00.000Z"}`},
 		{`return V8.FormEngine.GetTableData('orders').DataCount`, `1`, `GetTableData orders {}`},
 		{`return (await V8.FormEngine.DelFormDataAsync('orders', {Id: 'a'})).Code`, `1`, `DelFormData orders {"Id":"a"}`},
+		{`return V8.FormEngine.AddTableData([{FormEngineKey: 'a', n: 10n}, {FormEngineKey: 'b', raw: new Uint8Array([255])}], V8.DbTrans).Code`, `1`, `AddTableData  [{"FormEngineKey":"a","n":"10"},{"FormEngineKey":"b","raw":"/w=="}]`},
+		{`return V8.FormEngine.UptTableData('orders', [{Id: 1}]).Code`, `1`, `UptTableData orders [{"Id":1}]`},
+		{`return V8.FormEngine.UptFormDataByWhere('orders', {_Where: [['a', '=', 1]], b: undefined, c: new ArrayBuffer(1)}).Code`, `1`, `UptFormDataByWhere orders {"_Where":[["a","=",1]],"c":"AA=="}`},
 		{`return V8.ApiEngine.Run('child', {a: [1]})`, `{"Code":1,"Key":"child","Param":{"a":[1]}}`, ``},
 		{`return V8.ApiEngine.Run('child', {a: 1}, V8.DbTrans).Param.a`, `1`, ``},
 		{`return V8.ApiEngine.Run({ApiEngineKey: 'child', b: 2})`, `{"Code":1,"Key":"child","Param":{"b":2}}`, ``},

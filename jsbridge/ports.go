@@ -30,6 +30,8 @@ type Env struct {
 	Cache  Cache
 	DB     func(name string) (Database, error) // "" is V8.Db, else V8.Dbs.<name>
 	Invoke func(ctx context.Context, key string, param json.RawMessage) (json.RawMessage, error)
+	// Library finds the script of V8.Use by its name, in any case; it is asked once a run.
+	Library func(ctx context.Context, name string) (*Program, error)
 }
 
 // Request is V8.Request.
@@ -77,14 +79,14 @@ type Cache interface {
 // Database is one database of the tenant inside the run's transaction.
 type Database interface {
 	// Query returns the rows as the text of a JSON array of objects (columns in the
-	// statement's order) and their number. params are nil, bool, int64, float64 or string.
+	// statement's order) and their number. params are nil, bool, int64, float64, string or []byte.
 	Query(ctx context.Context, sql string, params map[string]any) (rows json.RawMessage, n int, err error)
 	// Scalar returns the first column of the first row as JSON text, null without a row.
 	Scalar(ctx context.Context, sql string, params map[string]any) (json.RawMessage, error)
 	// Exec returns the number of rows changed.
 	Exec(ctx context.Context, sql string, params map[string]any) (int64, error)
 	// Form runs the FormEngine operation op ("GetFormData" ...) on a table with the
-	// options object that the script passed.
+	// options object that the script passed, or the array of them for a batch.
 	Form(ctx context.Context, op, table string, options json.RawMessage) (FormResult, error)
 }
 

@@ -2,6 +2,8 @@ package jsbridge
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -21,5 +23,9 @@ func Reference() string {
 		fmt.Fprintf(&b, "| `%s%s` | %s |\n", name, f.args, strings.ReplaceAll(f.Doc, "|", `\|`))
 	}
 	b.WriteString("\nEach function of V8 has a twin `...Async` that returns a promise.\n")
+	b.WriteString("\nWhat the original platform has and this one has not fails by its name and says what to use:\n\n| name | instead |\n|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(notOffered)) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, notOffered[name])
+	}
 	return b.String()
 }

@@ -48,6 +48,10 @@ type run struct {
 	rejected map[*goja.Promise]goja.Value
 	dbs      map[string]Database
 	dbObjs   map[string]goja.Value
+	v8       *goja.Object // the V8 object of this run
+	libs     map[string]*library
+	failed   []*Program // libraries that threw, for the positions of their errors
+	loading  []string   // names of the libraries being loaded, the outermost first
 	console  console
 	said     Response
 	stats    Stats
@@ -137,7 +141,8 @@ func (m *machine) startRun(goja.FunctionCall) goja.Value {
 	if err != nil {
 		panic(err)
 	}
-	return mustCall(callable(fn), goja.Undefined(), m.rt.CreateObject(m.v8Proto))
+	m.cur.v8 = m.rt.CreateObject(m.v8Proto)
+	return mustCall(callable(fn), goja.Undefined(), m.cur.v8)
 }
 
 // settle returns what a promise was resolved to.

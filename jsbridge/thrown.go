@@ -94,14 +94,15 @@ func (r *run) placeFrames(e *ScriptError, frames []goja.StackFrame) {
 	var b strings.Builder
 	for i := range frames {
 		f := &frames[i]
-		line, col, ok := r.position(f.SrcName(), f.Position())
-		if !ok {
+		p := r.program(f.SrcName())
+		if p == nil || f.Position().Line == 0 {
 			continue
 		}
+		line, col := p.author.place(f.Position().Line, f.Position().Column)
 		if e.Line == 0 {
-			e.Line, e.Column = line, col
+			e.File, e.Line, e.Column = p.name, line, col
 		}
-		fmt.Fprintf(&b, "at %s:%d:%d", r.p.name, line, col)
+		fmt.Fprintf(&b, "at %s:%d:%d", p.name, line, col)
 		if name := f.FuncName(); name != "" {
 			fmt.Fprintf(&b, " (%s)", name)
 		}
@@ -110,7 +111,8 @@ func (r *run) placeFrames(e *ScriptError, frames []goja.StackFrame) {
 	e.Stack = strings.TrimSuffix(b.String(), "\n")
 }
 
-// position maps a frame to the author's file; frames of the bridge itself are no one's.
+// position maps a frame to the run's own script; what a library logs counts for the line
+// that called it.
 func (r *run) position(src string, pos file.Position) (line, col int, ok bool) {
 	if src != r.p.name || pos.Line == 0 {
 		return 0, 0, false
@@ -132,16 +134,20 @@ func (r *run) placeStack(e *ScriptError, obj *goja.Object) {
 	var out []string
 	for l := range strings.Lines(text) {
 		m := stackLine.FindStringSubmatch(strings.TrimRight(l, "\n"))
-		if m == nil || m[1] != r.p.name {
+		if m == nil {
+			continue
+		}
+		p := r.program(m[1])
+		if p == nil {
 			continue
 		}
 		line, _ := strconv.Atoi(m[2])
 		col, _ := strconv.Atoi(m[3])
-		line, col = r.p.author.place(line, col)
+		line, col = p.author.place(line, col)
 		if e.Line == 0 {
-			e.Line, e.Column = line, col
+			e.File, e.Line, e.Column = p.name, line, col
 		}
-		out = append(out, fmt.Sprintf("at %s:%d:%d", r.p.name, line, col))
+		out = append(out, fmt.Sprintf("at %s:%d:%d", p.name, line, col))
 	}
 	e.Stack = strings.Join(out, "\n")
 }

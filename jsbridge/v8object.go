@@ -235,7 +235,9 @@ func (m *machine) unknownNames(of string) *goja.Object {
 			known = m.namesOf(of)
 		}
 		msg := of + " has no " + name
-		if near := nearest.Name(name, known); near != "" {
+		if hint := notOffered[of+"."+name]; hint != "" {
+			msg = of + "." + name + " is not offered: " + hint
+		} else if near := nearest.Name(name, known); near != "" {
 			msg += "; did you mean " + near + "?"
 		}
 		panic(m.rt.NewTypeError("%s", msg))
@@ -249,13 +251,22 @@ func (m *machine) namesOf(of string) []string {
 		return m.v8Proto.GetOwnPropertyNames()
 	}
 	prefix := strings.TrimPrefix(of, "V8.") + "."
-	if of == "statement" {
+	switch {
+	case of == "statement":
 		prefix = "Query."
+	case !strings.HasPrefix(of, "V8."):
+		prefix = "." + prefix
 	}
 	var names []string
 	for _, f := range m.b.funcs {
-		if name, ok := strings.CutPrefix(f.Name, prefix); ok {
-			names = append(names, name, name+"Async")
+		name, ok := strings.CutPrefix(f.Name, prefix)
+		if !ok {
+			continue
+		}
+		name, _, nested := strings.Cut(name, ".")
+		names = append(names, name)
+		if !nested && prefix[0] != '.' {
+			names = append(names, name+"Async")
 		}
 	}
 	return names

@@ -95,3 +95,32 @@ func TestAThousandWaitersLeaveNothing(t *testing.T) {
 		return len(keys) == 1 && strings.HasSuffix(keys[0], ":f")
 	})
 }
+
+// A waiter that leaves passes the baton: who stands behind it takes over its asking, also
+// where no release ever tells that the lock is free.
+func TestWhoStandsBehindALeaverIsNotForgotten(t *testing.T) {
+	s := testserver.NewRedis(t)
+	m, other := node(t, s.URL()), node(t, s.URL())
+	const life = time.Second
+	gone := acquire(t, other, request(life, 0)) // runs out instead of being released
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error, 1), make(chan error, 1)
+	wait := func(ctx context.Context, out chan error) {
+		l, err := m.Acquire(ctx, request(lease, lease))
+		if err == nil {
+			err = l.Release(context.Background())
+		}
+		out <- err
+	}
+	go wait(ctx, first)
+	<-time.After(50 * time.Millisecond) // else the second may be the first, which shows less
+	go wait(t.Context(), second)
+	<-time.After(50 * time.Millisecond)
+	cancel()
+	wantKind(t, <-first, fault.Canceled)
+	began := time.Now()
+	if err := <-second; err != nil || time.Since(began) > life+5*time.Second {
+		t.Errorf("who stood behind: %v after %v", err, time.Since(began))
+	}
+	wantLost(t, gone.Release(t.Context()), lockwrap.MaxHoldReached, lockwrap.TokenMismatch)
+}

@@ -43,7 +43,7 @@ var mutations = []struct {
 		"./lockwrap", "TestRenewal"},
 	{"a waiter that leaves without passing the baton", "lockwrap/line.go",
 		"l.queue = l.queue[1:] // the usual case, without moving the rest\n\t\tl.wake()", "l.queue = l.queue[1:] // the usual case, without moving the rest",
-		"./lockwrap", "TestTheBatonIsPassedOn"},
+		"./lock_test", "TestWhoStandsBehindALeaverIsNotForgotten"},
 }
 
 func TestMutations(t *testing.T) {

@@ -131,10 +131,12 @@ type hunt struct {
 
 // run stands in line and then tries until one of the ends that Acquire names.
 func (h *hunt) run(ctx context.Context) (*Lease, error) {
-	for {
-		head, held, _ := h.m.lines.place(h.w)
-		turn := head && !held
-		if turn && !h.patient {
+	for first := true; ; first = false {
+		turn, gone := h.m.lines.place(h.w)
+		if gone {
+			return (<-h.w.offer).lease, nil
+		}
+		if turn && !h.patient && (first || !h.over()) {
 			if l, err := h.try(ctx); l != nil || err != nil {
 				return l, err
 			}
@@ -163,7 +165,7 @@ func (h *hunt) over() bool {
 // gaveUp says why the wait cap passed in vain. A failure that is younger than one attempt
 // does not hide a holder whose lease still runs: the cap may have cut that attempt short.
 func (h *hunt) gaveUp() error {
-	_, _, s := h.m.lines.place(h.w)
+	s := h.m.lines.look(h.lock)
 	if s.err != nil && (s.left == 0 || time.Since(s.since) >= h.limit) {
 		return s.err
 	}
@@ -315,7 +317,7 @@ func (h *hunt) heard(o *offer) {
 func (h *hunt) leave() {
 	given, quit := h.m.lines.leave(h.w)
 	if given != nil { // it crossed with the end of the wait
-		h.m.calls.add() // a lease keeps a call counted, and Acquire's own is about to end
+		h.m.calls.add()                                               // a lease keeps a call counted, and Acquire's own is about to end
 		h.m.spawn(func() { _ = given.Release(context.Background()) }) // there is nobody to tell
 	}
 	if quit {

@@ -118,7 +118,7 @@ func TestOneFailureDoesNotHideAHolder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n, end := start(t, lockwrap.Config{})
+				n, end := start(t, lockwrap.Config{}, func(f *faulty) { f.set("notify", refused, forever) }) // so that it asks often
 				defer end()
 				l := acquire(t, n.other, request(time.Minute, 0))
 				wait := 2 * time.Second

@@ -99,6 +99,16 @@ func (f *faulty) Release(ctx context.Context, lock string, o lockwrap.Owner, nex
 	return f.run(ctx, "release", func() (lockwrap.Reply, error) { return f.Backend.Release(ctx, lock, o, next) })
 }
 
+func (f *faulty) Leave(ctx context.Context, lock, node string) error {
+	_, err := f.run(ctx, "leave", func() (lockwrap.Reply, error) { return lockwrap.Reply{}, f.Backend.Leave(ctx, lock, node) })
+	return err
+}
+
+func (f *faulty) Notify(ctx context.Context, node string, hear func(string)) error {
+	_, err := f.run(ctx, "notify", func() (lockwrap.Reply, error) { return lockwrap.Reply{}, f.Backend.Notify(ctx, node, hear) })
+	return err
+}
+
 // node is a Manager of a test, with the faults of its line and a second, healthy node
 // beside it. All live in the test's bubble of virtual time.
 type node struct {
@@ -114,13 +124,16 @@ func (shared) Close() error { return nil }
 
 // start makes a node. Its end, which a test must call inside the bubble, fails the test
 // when a call, a lease or a clean-up is left.
-func start(t *testing.T, cfg lockwrap.Config) (n *node, end func()) {
+func start(t *testing.T, cfg lockwrap.Config, broken ...func(*faulty)) (n *node, end func()) {
 	t.Helper()
 	b, err := embedded.New(t.Context(), embedded.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n = &node{line: &faulty{Backend: shared{b}, faults: map[string][]fault{}, calls: map[string]int{}}}
+	for _, f := range broken {
+		f(n.line)
+	}
 	cfg.Backend, cfg.Instance = n.line, "n1"
 	if n.Manager, err = lockwrap.New(cfg); err != nil {
 		t.Fatal(err)

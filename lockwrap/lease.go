@@ -56,7 +56,7 @@ func (l *Lease) begin() {
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.limit()), l.expire)
 	if l.plan.Renew > 0 {
-		l.renewal = l.keepAlive()
+		l.renewal = l.m.renewals.keep(l)
 	}
 }
 
@@ -156,6 +156,7 @@ func (l *Lease) expire() {
 func (l *Lease) fail(lost *LostError) error {
 	lost.Key, lost.Token = l.key, l.owner.Token
 	if l.finish(lost) {
+		l.m.renewals.drop(l.renewal)
 		l.m.lines.free(l.lock, l)
 	}
 	if err := l.Err(); err != nil {

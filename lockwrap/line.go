@@ -97,12 +97,21 @@ func (ls *lines) join(h *hunt, most int) (w *waiter, ok bool) {
 	return w, ok
 }
 
-// place says whether w is the head, and whether this node holds the lock itself.
-func (ls *lines) place(w *waiter) (head, held bool, s seen) {
+// place says whether it is w's turn to ask: it is the head, and this node does not hold the
+// lock. gone means that w has been given the lock.
+func (ls *lines) place(w *waiter) (turn, gone bool) {
 	ls.with(w.lock, func(l *line) {
-		head, held, s = l.queue[0] == w, l.held != nil, l.seen()
+		if gone = w.gone; !gone {
+			turn = l.queue[0] == w && l.held == nil
+		}
 	})
-	return head, held, s
+	return turn, gone
+}
+
+// look says what is known of a lock on this node.
+func (ls *lines) look(lock string) (s seen) {
+	ls.with(lock, func(l *line) { s = l.seen() })
+	return s
 }
 
 // leave takes w out of its line. Whoever becomes the head is told. It returns the lease

@@ -29,6 +29,7 @@ type Manager struct {
 	node     string // see Claim
 	hears    atomic.Bool
 	lines    *lines
+	renewals *renewals
 
 	calls   *tally // acquires under way, leases held, clean-ups: what Close lets finish
 	workers *tally // goroutines
@@ -51,6 +52,7 @@ func New(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{cfg: cfg, instance: encode(cfg.Instance), lines: newLines(),
 		calls: newTally(), workers: newTally(), quit: make(chan struct{})}
+	m.renewals = newRenewals(m)
 	m.node = cfg.Prefix + ":w:" + m.instance
 	m.work, m.stopWork = context.WithCancel(context.Background())
 	m.spawn(m.listen)

@@ -15,7 +15,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.once.Do(func() {
 		l.m.calls.add()
 		defer l.m.calls.done()
-		l.renewal.end()
+		l.m.renewals.end(l.renewal)
 		l.finish(nil)
 		l.released = l.release(ctx)
 		l.m.lines.free(l.lock, l)

@@ -37,6 +37,7 @@ type commands struct {
 	Tenant  tenantCmd  `cmd:"" help:"Make and list tenants."`
 	SQL     sqlCmd     `cmd:"" name:"sql" help:"Run one statement in a tenant's database."`
 	Show    configCmd  `cmd:"" name:"config" help:"Show every setting and where it comes from; secrets are masked."`
+	Types   typesCmd   `cmd:"" help:"Print apiengine.d.ts: what scripts can call, for editors."`
 	Version versionCmd `cmd:"" help:"Show the version."`
 }
 

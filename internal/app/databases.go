@@ -30,7 +30,7 @@ type databases struct {
 // Open implements engine.Databases.
 func (d *databases) Open(ctx context.Context, tenant, name string) (engine.Database, error) {
 	if name != "" {
-		return nil, fault.New(fault.ScriptError, "no database %q is configured for V8.Dbs", name)
+		return nil, fault.New(fault.ScriptError, "V8.Dbs.%s: more databases are not in this version; V8.Db is the tenant's own", name)
 	}
 	db, err := d.tenant(ctx, tenant)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t transaction) Guard(ctx context.Context, g engine.Guard) error {
 }
 
 func (t transaction) Form(ctx context.Context, f engine.Form) (jsbridge.FormResult, error) {
-	r, err := t.Tx.Form(ctx, tenantdb.FormCall{Op: f.Op, Table: f.Table, Options: f.Options,
+	r, err := t.Tx.Form(ctx, tenantdb.FormCall{Op: f.Op, Table: f.Table, Options: f.Options, Token: f.Token,
 		Who: tenantdb.Who{UserID: f.UserID, UserName: f.UserName, Tenant: f.Tenant}})
 	return jsbridge.FormResult(r), err
 }

@@ -140,12 +140,12 @@ func takenAway(s *suite) {
 func renewalKeeps(s *suite) {
 	a, b := s.node("n1"), s.node("n2")
 	ctx, cancel := context.WithCancel(s.Context())
-	l, err := a.Acquire(ctx, renewed(request("x", 300*time.Millisecond, 0), time.Hour))
+	l, err := a.Acquire(ctx, renewed(request("x", 900*time.Millisecond, 5*time.Second), time.Hour))
 	if err != nil {
 		s.Fatal(err)
 	}
 	cancel() // the acquire's context is not the lease's
-	first, end := l.Deadline(), time.After(900*time.Millisecond)
+	first, end := l.Deadline(), time.After(2700*time.Millisecond)
 	for over := false; !over; {
 		select {
 		case <-l.Lost():

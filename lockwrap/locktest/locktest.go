@@ -23,7 +23,7 @@ type Open func(t testing.TB) lockwrap.Backend
 
 // Run runs the whole suite, each test under names of its own.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]test{portTests, exclusionTests, waitingTests, leaseTests, keyTests, endTests} {
+	for _, group := range [][]test{portTests, lineTests, exclusionTests, waitingTests, leaseTests, keyTests, endTests} {
 		for _, x := range group {
 			t.Run(x.name, func(t *testing.T) { x.run(&suite{T: t, open: open, prefix: "t-" + rand.Text()}) })
 		}
@@ -39,7 +39,8 @@ type test struct {
 type suite struct {
 	*testing.T
 	open   Open
-	prefix string // of every lock of the test
+	prefix string    // of every lock of the test
+	passed time.Time // when a lock was last given back, which keeps it for Grace
 }
 
 // node returns a Manager of its own on the shared locks.

@@ -73,8 +73,7 @@ func (b *batcher) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.
 func (b *batcher) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		defer b.under.Add(-1)
-		o, ours := cmd.(once)
-		if b.under.Add(1) < b.busy || ours && o.alone {
+		if b.under.Add(1) < b.busy {
 			return next(ctx, cmd)
 		}
 		return b.pipe.Process(ctx, cmd)

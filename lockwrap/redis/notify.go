@@ -15,7 +15,7 @@ const quiet = 3 * time.Second
 
 // Notify is lockwrap.Backend's. It keeps one connection.
 func (b *Backend) Notify(ctx context.Context, node string, hear func(lock string)) error {
-	sub := b.client.Subscribe(ctx, node)
+	sub := b.alone.Subscribe(ctx, node)
 	unhook := context.AfterFunc(ctx, func() { _ = sub.Close() }) // a read under way does not heed ctx
 	defer unhook()
 	defer func() { _ = sub.Close() }()

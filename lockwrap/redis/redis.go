@@ -5,6 +5,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -27,6 +28,9 @@ type Config struct {
 // Backend is a lockwrap.Backend in Redis. It has a client of its own.
 type Backend struct {
 	client goredis.UniversalClient
+	// alone serves what a lease hangs on: confirms, renewals and the subscription. None of
+	// these waits for a free connection or a batch behind a thousand acquires.
+	alone goredis.UniversalClient
 }
 
 var _ lockwrap.Backend = (*Backend)(nil)
@@ -51,7 +55,14 @@ func New(cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{client: client}, nil
+	forAlone(o)
+	return &Backend{client: client, alone: goredis.NewUniversalClient(o)}, nil
+}
+
+// forAlone sets the size of the client for confirms and renewals: more of them do not get
+// through at once than lockwrap sends.
+func forAlone(o *goredis.UniversalOptions) {
+	o.PoolSize, o.MinIdleConns = min(o.PoolSize, 16), 0
 }
 
 // batchFrom is how many commands must be under way before they share writes.
@@ -149,7 +160,7 @@ func (b *Backend) Ping(ctx context.Context) error {
 }
 
 // Close is lockwrap.Backend's.
-func (b *Backend) Close() error { return b.client.Close() }
+func (b *Backend) Close() error { return errors.Join(b.alone.Close(), b.client.Close()) }
 
 // millis rounds up, so that the server never keeps a lock for less than its holder believes.
 func millis(d time.Duration) int64 {

@@ -42,16 +42,17 @@ func (b *Backend) do(ctx context.Context, c call, name, script string) *goredis.
 	args = append(args, name, script, 3, c.lock+":l", c.lock+":f", c.lock+":q")
 	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
 	cmd.SetFirstKeyPos(3)
-	_ = b.client.Process(ctx, once{cmd, c.op == "confirm" || c.op == "renew"}) // the command keeps its error
+	client := b.client
+	if c.op == "confirm" || c.op == "renew" {
+		client = b.alone
+	}
+	_ = client.Process(ctx, once{cmd}) // the command keeps its error
 	return cmd
 }
 
 // once is a command that the client never sends twice, not even a cluster's after a cut
 // connection: a repeated release would find its lock gone.
-type once struct {
-	*goredis.Cmd
-	alone bool // never in a batch: a lease hangs on its answer coming within its own deadline
-}
+type once struct{ *goredis.Cmd }
 
 // NoRetry tells the client.
 func (once) NoRetry() bool { return true }

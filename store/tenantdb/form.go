@@ -16,15 +16,16 @@ type Who struct{ UserID, UserName, Tenant string }
 
 // FormCall is one call of V8.FormEngine.
 type FormCall struct {
-	Op      string // GetFormData, GetTableData, AddFormData, UptFormData or DelFormData
-	Table   string // in any case; empty: FormEngineKey of Options
-	Options json.RawMessage
+	Op      string          // a name of formOps or batchOps
+	Table   string          // in any case; empty: FormEngineKey of Options
+	Options json.RawMessage // an object; for a batch an array of objects
 	Who     Who
+	Token   int64 // the run's fencing token, for _Fence; 0 without a lock
 }
 
 // FormResult is the answer {Code, Data, DataCount, Msg}.
 type FormResult struct {
-	Code      int             // 1 done; 2 no such row; 0 the values were refused by the database
+	Code      int             // 1 done; 2 no such row; 0 the values were refused, or a newer token was there
 	Data      json.RawMessage // a row, or an array of rows; nil: none
 	DataCount int64           // rows found in all (GetTableData counts without paging), or rows changed
 	Msg       string
@@ -47,8 +48,12 @@ var formOps = map[string]struct {
 	"GetTableData": {[]string{"Id", "Ids", "_Where", "_SelectFields", "_PageIndex", "_PageSize", "_OrderBy", "_OrderByType", "_OrderBys"},
 		(*form).list},
 	"AddFormData": {[]string{"Id", "*", "_NotSaveField"}, (*form).insert},
-	"UptFormData": {[]string{"Id", "*", "_NotSaveField"}, (*form).update},
-	"DelFormData": {[]string{"Id", "Ids"}, (*form).remove},
+	"GetTableDataCount": {[]string{"Id", "Ids", "_Where", "_SelectFields", "_PageIndex", "_PageSize", "_OrderBy", "_OrderByType", "_OrderBys"},
+		(*form).count},
+	"UptFormData":        {[]string{"Id", "*", "_NotSaveField", "_NoLineForAdd", "_ForceUpt", "_Fence"}, (*form).update},
+	"UptFormDataByWhere": {[]string{"Id", "Ids", "*", "_Where", "_NotSaveField"}, (*form).updateWhere},
+	"DelFormData":        {[]string{"Id", "Ids"}, (*form).remove},
+	"DelFormDataByWhere": {[]string{"Id", "Ids", "_Where"}, (*form).removeWhere},
 }
 
 // Form runs one FormEngine call. What the author got wrong (an unknown table, column,
@@ -57,6 +62,9 @@ var formOps = map[string]struct {
 // the database's message, as scripts of the original platform expect. Every other error is
 // as in Query.
 func (tx *Tx) Form(ctx context.Context, call FormCall) (FormResult, error) {
+	if batchOps[call.Op] != "" {
+		return tx.batch(ctx, call)
+	}
 	op, ok := formOps[call.Op]
 	if !ok {
 		return FormResult{}, badCall("FormEngine has no %s%s", call.Op, meant(call.Op, slices.Collect(maps.Keys(formOps))))
@@ -142,6 +150,15 @@ func (f *form) list(ctx context.Context) (FormResult, error) {
 		res.DataCount, err = f.total(ctx)
 	}
 	return res, err
+}
+
+// count is GetTableDataCount; paging and order are taken and change nothing.
+func (f *form) count(ctx context.Context) (FormResult, error) {
+	n, err := f.total(ctx)
+	if err != nil {
+		return FormResult{}, err
+	}
+	return FormResult{Code: 1, Data: appendInt(nil, n), DataCount: n}, nil
 }
 
 func (f *form) total(ctx context.Context) (int64, error) {

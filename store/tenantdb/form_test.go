@@ -90,6 +90,8 @@ func TestFormRefusals(t *testing.T) {
 		for _, c := range []struct{ op, table, options, names string }{
 			{"GetFromData", "people", `{}`, "GetFormData"},
 			{"UptFormDataByWhere", "people", `{}`, "UptFormDataByWhere"},
+			{"GetTableData", "people", `{"_InvokeType":"Client"}`, "no form events"},
+			{"UptFormData", "people", `{"Id":"p0","Name":"x","_NoLineForAdd":"perhaps"}`, "_NoLineForAdd"},
 			{"GetTableData", "peeple", `{}`, "did you mean People"},
 			{"GetTableData", "", `{}`, "name of a table"},
 			{"GetTableData", "_apiengine_fence", `{}`, "platform"},
@@ -123,7 +125,8 @@ func TestFormRefusals(t *testing.T) {
 			{"AddFormData", "people", `{"Name":1,"name":2}`, "twice"},
 			{"UptFormData", "people", `{"Name":"x"}`, "Id"},
 			{"UptFormData", "people", `{"Id":"p0"}`, "no column to change"},
-			{"UptFormData", "people", `{"Id":"p0","Name":"x","_Fence":"Age"}`, "_Fence"},
+			{"UptFormData", "people", `{"Id":"p0","Name":"x","_Fence":"Age"}`, "holds none"},
+			{"AddFormData", "people", `{"Id":"p0","Name":"x","_Fence":"Age"}`, "_Fence"},
 			{"UptFormData", "people", `{"Id":"p0","Name":"x","_Where":[["Age","=",1]]}`, "_Where"},
 			{"DelFormData", "people", `{}`, "Id"},
 			{"DelFormData", "people", `{"Ids":null}`, "Ids"},

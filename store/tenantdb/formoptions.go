@@ -32,6 +32,9 @@ type formOptions struct {
 	orderDir string
 	notSave  []string
 	values   []formValue
+	fence    string // the column of _Fence
+	// addMissing is _NoLineForAdd.
+	addMissing bool
 }
 
 type ordering struct {
@@ -66,6 +69,30 @@ var optionReaders = map[string]func(o *formOptions, v gjson.Result) error{
 	"_OrderBy":     func(o *formOptions, v gjson.Result) error { o.orderBy = v.String(); return nil },
 	"_OrderByType": func(o *formOptions, v gjson.Result) error { o.orderDir = v.String(); return nil },
 	"_OrderBys":    readOrders,
+	"_NoLineForAdd": func(o *formOptions, v gjson.Result) (err error) {
+		o.addMissing, err = yes(v, "_NoLineForAdd")
+		return err
+	},
+	// _ForceUpt made the original platform write columns that it kept for itself; there are none.
+	"_ForceUpt": func(_ *formOptions, v gjson.Result) error { _, err := yes(v, "_ForceUpt"); return err },
+	"_Fence": func(o *formOptions, v gjson.Result) error {
+		if v.Type != gjson.String || v.Str == "" {
+			return badCall("_Fence is %s, not the name of a column", v.Raw)
+		}
+		o.fence = v.Str
+		return nil
+	},
+}
+
+// yes reads true and false, also as 1 and 0 or as text.
+func yes(v gjson.Result, option string) (bool, error) {
+	switch strings.ToLower(v.String()) {
+	case "true", "1":
+		return true, nil
+	case "false", "0", "":
+		return false, nil
+	}
+	return false, badCall("%s is %s, not true or false", option, v.Raw)
 }
 
 // readOptions reads raw; allowed are the names of the options that op takes.
@@ -104,6 +131,10 @@ func (o *formOptions) read(op, name string, v gjson.Result, allowed []string) er
 			return badCall("%s: Ids is not a list of Ids", op)
 		}
 		o.ids, o.hasIDs = ids, true
+	case name == "_InvokeType": // there are no form events, which is what Server asks for
+		if v.String() != "Server" {
+			return badCall("%s: _InvokeType %s: there are no form events", op, v.Raw)
+		}
 	case strings.HasPrefix(name, "_"):
 		read := optionReaders[name]
 		if read == nil || !slices.Contains(allowed, name) {

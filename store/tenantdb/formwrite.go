@@ -30,6 +30,10 @@ func (f *form) insert(ctx context.Context) (FormResult, error) {
 		}
 		set = append(set, columnValue{key, f.o.id})
 	}
+	return f.insertRow(ctx, set)
+}
+
+func (f *form) insertRow(ctx context.Context, set []columnValue) (FormResult, error) {
 	set = f.filled(set, time.Now())
 	b := f.builder().add("INSERT INTO ", quote(f.t.name))
 	if len(set) == 0 {
@@ -51,34 +55,6 @@ func (f *form) insert(ctx context.Context) (FormResult, error) {
 	return FormResult{Code: 1, Data: rows[1 : len(rows)-1], DataCount: 1}, nil
 }
 
-func (f *form) update(ctx context.Context) (FormResult, error) {
-	if f.o.id == nil {
-		return FormResult{}, badCall("UptFormData needs an Id")
-	}
-	key, err := f.key()
-	if err != nil {
-		return FormResult{}, err
-	}
-	set, err := f.assignments()
-	if err != nil {
-		return FormResult{}, err
-	}
-	if len(set) == 0 {
-		return FormResult{}, badCall("UptFormData names no column to change")
-	}
-	if c, ok := f.t.column("UpdateTime"); ok && !assigned(set, c) {
-		if now, ok := timeFor(c.typ, time.Now()); ok {
-			set = replaced(set, columnValue{c, now})
-		}
-	}
-	b := f.builder().add("UPDATE ", quote(f.t.name), " SET ")
-	for i, s := range set {
-		b.add(map[bool]string{true: ", "}[i > 0], quote(s.name), " = ").arg(s.value)
-	}
-	b.add(" WHERE ", quote(key.name), " = ").arg(f.o.id)
-	return f.changed(ctx, b)
-}
-
 func (f *form) remove(ctx context.Context) (FormResult, error) {
 	if f.o.id == nil && !f.o.hasIDs {
 		return FormResult{}, badCall("DelFormData needs an Id or Ids")
@@ -88,6 +64,24 @@ func (f *form) remove(ctx context.Context) (FormResult, error) {
 		return FormResult{}, err
 	}
 	return f.changed(ctx, b)
+}
+
+// removeWhere is DelFormDataByWhere.
+func (f *form) removeWhere(ctx context.Context) (FormResult, error) {
+	if len(f.o.where) == 0 {
+		return FormResult{}, badCall("%s needs a _Where; without one it would change every row", f.call.Op)
+	}
+	b := f.builder().add("DELETE FROM ", quote(f.t.name))
+	if err := f.whereClause(b); err != nil {
+		return FormResult{}, err
+	}
+	return f.counted(ctx, b)
+}
+
+// counted is the answer of a ByWhere call: that no row met the conditions is a result.
+func (f *form) counted(ctx context.Context, b *builder) (FormResult, error) {
+	_, _, n, err := f.run(ctx, b, sqltext.Writes)
+	return FormResult{Code: 1, DataCount: n}, err
 }
 
 func (f *form) changed(ctx context.Context, b *builder) (FormResult, error) {
@@ -114,7 +108,11 @@ func (f *form) assignments() ([]columnValue, error) {
 		case assigned(set, c):
 			return nil, badCall("%s gives the column %s twice", f.call.Op, c.name)
 		}
-		set = append(set, columnValue{c, v.value})
+		value, err := f.fit(c, v.value)
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, columnValue{c, value})
 	}
 	return set, nil
 }

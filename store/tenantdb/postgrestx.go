@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"apiengine/fault"
@@ -211,11 +210,21 @@ func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64,
 	if err != nil {
 		return 0, err
 	}
+	for {
+		n, err := s.send(ctx, q, st.platform, w)
+		if !q.retyped(st, err) {
+			return n, err
+		}
+	}
+}
+
+// send is run for one attempt.
+func (s *pgSession) send(ctx context.Context, q pgStatement, platform bool, w *rowWriter) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
 	before, after := 1, 1
-	if st.platform {
+	if platform {
 		before, after = 0, 0
 	}
 	for range before {
@@ -343,29 +352,6 @@ func (s *pgSession) rollback() {
 	}
 	s.conn.Release()
 	s.conn, s.dead = nil, errOver("it was rolled back")
-}
-
-// pgQuery turns a statement's values into text. A number with a fraction is numeric, as a
-// literal would be; everything else has no type, so that the column's is taken.
-func pgQuery(st statement) (pgStatement, error) {
-	q := pgStatement{sql: st.SQL, args: make([][]byte, len(st.Args)), oids: make([]uint32, len(st.Args))}
-	for i, a := range st.Args {
-		switch v := a.(type) {
-		case bool:
-			q.args[i] = strconv.AppendBool(nil, v)
-		case int64:
-			q.args[i] = strconv.AppendInt(nil, v, 10)
-		case float64:
-			q.args[i] = strconv.AppendFloat(nil, v, 'g', -1, 64)
-			q.oids[i] = pgtype.NumericOID
-		case string:
-			if strings.IndexByte(v, 0) >= 0 {
-				return q, badCall("a parameter holds a NUL character, which PostgreSQL cannot store")
-			}
-			q.args[i] = []byte(v)
-		}
-	}
-	return q, nil
 }
 
 func texts(values ...string) [][]byte {

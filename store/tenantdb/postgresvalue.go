@@ -33,6 +33,9 @@ func appendPg(b []byte, oid uint32, v []byte) []byte {
 	case pgtype.TimestampOID, pgtype.TimestamptzOID:
 		return appendText(b, isoTime(string(v)))
 	}
+	if element, ok := arrayElement[oid]; ok {
+		return appendArray(b, element, v)
+	}
 	return appendText(b, v)
 }
 

@@ -45,8 +45,8 @@ func (tx *Tx) Guard(ctx context.Context, g Guard) error {
 
 // Query runs one statement of a script and returns its rows as the text of a JSON array of
 // objects, columns in the statement's order, and their number. Placeholders are written
-// @name; names in params may begin with @ or not, values are nil, bool, int64, float64 or
-// string.
+// @name; names in params may begin with @ or not, values are nil, bool, int64, float64,
+// string or []byte.
 //
 // The error is a *SQLError, which a script may catch, or it ends the run: limit_output for
 // a result over the limits, store_unavailable, timeout, or ctx's cause.
@@ -109,8 +109,11 @@ func (tx *Tx) run(ctx context.Context, st statement, w *rowWriter) (int64, error
 			return 0, err
 		}
 		st.Args[i] = v
-		if s, ok := v.(string); ok {
-			size += len(s)
+		switch v := v.(type) {
+		case string:
+			size += len(v)
+		case []byte:
+			size += len(v)
 		}
 	}
 	if size > tx.db.limits.bytes {
@@ -126,7 +129,7 @@ func (tx *Tx) run(ctx context.Context, st statement, w *rowWriter) (int64, error
 // one number, in a text column or in `LIMIT @p0` they are not.
 func bindable(v any) (any, error) {
 	switch x := v.(type) {
-	case nil, bool, int64, string:
+	case nil, bool, int64, string, []byte:
 		return v, nil
 	case int:
 		return int64(x), nil

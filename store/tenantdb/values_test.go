@@ -1,9 +1,13 @@
 package tenantdb_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"apiengine/fault"
@@ -30,7 +34,10 @@ func TestValuesOfResults(t *testing.T) {
 			{"SELECT timestamp '2026-01-02 03:04:05.120'", `"2026-01-02T03:04:05.12"`}, {"SELECT timestamp 'infinity'", `"infinity"`},
 			{"SELECT timestamptz '2026-01-02 03:04:05+00'", `"2026-01-02T03:04:05Z"`}, {"SELECT timestamp '0044-03-15 BC'", `"0044-03-15 00:00:00 BC"`},
 			{"SELECT 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'::uuid", `"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"`},
-			{"SELECT '{1,2}'::int[]", `"{1,2}"`}, {"SELECT interval '1 day'", `"1 day"`}, {"SELECT count(*) FROM pg_class WHERE false", "0"},
+			{"SELECT '{1,NULL,3}'::int[]", `[1,null,3]`}, {"SELECT '{}'::text[]", `[]`},
+			{`SELECT ARRAY['a"b', 'c,d', 'NULL', '', '\', NULL]::text[]`, `["a\"b","c,d","NULL","","\\",null]`}, {"SELECT '{{1,2},{3,4}}'::int8[]", `[[1,2],[3,4]]`},
+			{"SELECT '[0:1]={t,f}'::bool[]", `[true,false]`}, {"SELECT '{1.50,2}'::numeric[]", `["1.50","2"]`}, {`SELECT ARRAY['\x00ff'::bytea]`, `["AP8="]`},
+			{"SELECT ARRAY['{\"a\": 1}'::jsonb]", `[{"a": 1}]`}, {"SELECT ARRAY[9007199254740993]", `["9007199254740993"]`}, {"SELECT ARRAY[timestamp '2026-01-02 03:04:05']", `["2026-01-02T03:04:05"]`}, {"SELECT interval '1 day'", `"1 day"`}, {"SELECT count(*) FROM pg_class WHERE false", "0"},
 		},
 	}
 	each(t, func(t *testing.T, db *tenantdb.DB) {
@@ -47,20 +54,22 @@ func TestParametersFitTheColumnsTheyMeet(t *testing.T) {
 	each(t, func(t *testing.T, db *tenantdb.DB) {
 		tx := begin(t, db, tenantdb.Guard{})
 		exec(t, tx, byDialect(db,
-			"CREATE TABLE t (i INTEGER, n NUMERIC, f REAL, s TEXT, b BOOLEAN, d DATE, at DATETIME, j JSON)",
-			"CREATE TABLE t (i int, n numeric, f float8, s text, b boolean, d date, at timestamp, j jsonb)"))
-		exec(t, tx, "INSERT INTO t VALUES (@i, @n, @f, @s, @b, @d, @at, @j)", "i", 5.0, "n", "1.25", "f", 2.5, "s", 7.0, "b", true,
+			"CREATE TABLE t (i INTEGER, n NUMERIC, f REAL, s TEXT, b BOOLEAN, d DATE, at DATETIME, j JSON, c VARCHAR(9) DEFAULT 'vc')",
+			"CREATE TABLE t (i int, n numeric, f float8, s text, b boolean, d date, at timestamp, j jsonb, c varchar(9) DEFAULT 'vc')"))
+		exec(t, tx, "INSERT INTO t (i, n, f, s, b, d, at, j) VALUES (@i, @n, @f, @s, @b, @d, @at, @j)", "i", 5.0, "n", "1.25", "f", 2.5, "s", 7.0, "b", true,
 			"d", "2026-01-02", "at", "2026-01-02 03:04:05", "j", `{"a":1}`)
 		want := byDialect(db,
 			`[{"i":5,"n":1.25,"f":2.5,"s":"7","b":1,"d":"2026-01-02","at":"2026-01-02 03:04:05","j":{"a":1}}]`,
 			`[{"i":5,"n":"1.25","f":2.5,"s":"7","b":true,"d":"2026-01-02","at":"2026-01-02T03:04:05","j":{"a": 1}}]`)
-		if got := query(t, tx, "SELECT * FROM t"); got != want {
+		if got := query(t, tx, "SELECT i, n, f, s, b, d, at, j FROM t"); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		for _, c := range []struct {
 			where string
 			value any
 		}{
+			{"(@v IS NULL OR i = @v)", nil}, {"(@v IS NULL OR i = @v)", 5.0}, {"(@v IS NULL OR d = @v)", nil}, {"(@v IS NULL OR n > @v)", 1.0}, {"(@v IS NULL OR b = @v)", true},
+			{"(@v IS NULL OR c = @v)", nil}, {"(@v IS NULL OR c = @v)", "vc"}, {"@v IS NULL", nil}, {"@v IS NOT NULL", "x"}, {"@v IS NOT NULL", true}, {"(@v IS NULL OR i > 0)", nil}, {"COALESCE(@v, @v) IS NULL", nil},
 			{"i = @v", 5.0}, {"i = @v", "5"}, {"i < @v", 5.5}, {"n = @v", 1.25}, {"n = @v", "1.25"}, {"f > @v", 2.0}, {"f = @v", 2.5},
 			{"s = @v", "7"}, {"s = @v", 7.0}, {"b = @v", 1.0}, {"b = @v", true}, {"d = @v", "2026-01-02"}, {"at <= @v", "2026-01-02 03:04:05"},
 			{"(s = @v OR @v IS NULL)", "7"}, {"i + @v = 6", 1.0},
@@ -73,10 +82,75 @@ func TestParametersFitTheColumnsTheyMeet(t *testing.T) {
 			t.Errorf("LIMIT: %s", got)
 		}
 		exec(t, tx, "UPDATE t SET s = @v", "v", nil)
+		if got := query(t, tx, "SELECT @v IS NULL AS a, @w IS NULL AS b", "v", nil, "w", 1.0); got != byDialect(db, `[{"a":1,"b":0}]`, `[{"a":true,"b":false}]`) {
+			t.Errorf("parameters without a type: %s", got)
+		}
 		for _, bad := range []any{math.NaN(), math.Inf(1), []int{1}} {
 			_, err := tx.Exec(context.Background(), "UPDATE t SET s = @v", p("v", bad))
 			wantKind(t, "an odd value", err, fault.ScriptError)
 		}
 		commit(t, tx)
 	})
+}
+
+// Bytes go in as bytes and come back as base64, whatever they are.
+func TestBytesRoundTrip(t *testing.T) {
+	each(t, func(t *testing.T, db *tenantdb.DB) {
+		tx := begin(t, db, tenantdb.Guard{})
+		exec(t, tx, "CREATE TABLE files (id int PRIMARY KEY, body "+byDialect(db, "BLOB", "bytea")+")")
+		for i, raw := range [][]byte{{0, 255, 0}, {}, []byte("text"), {'\\', 'x'}, bytes.Repeat([]byte{0x80}, 5000)} {
+			exec(t, tx, "INSERT INTO files VALUES (@id, @body)", "id", int64(i), "body", raw)
+			want := base64.StdEncoding.EncodeToString(raw)
+			if got, err := tx.Scalar(context.Background(), "SELECT body FROM files WHERE id = @id AND body = @body", p("id", int64(i), "body", raw)); err != nil || string(got) != `"`+want+`"` {
+				t.Errorf("%x came back as %s, %v", raw, got, err)
+			}
+			// FormEngine knows the column: the base64 that it gives, it takes.
+			if res := form(t, tx, "UptFormData", "files", fmt.Sprintf(`{"Id":%d,"body":%q}`, i, want)); res.Code != 1 {
+				t.Errorf("%x: %+v", raw, res)
+			}
+			if got := query(t, tx, "SELECT body FROM files WHERE id = @id", "id", int64(i)); got != `[{"body":"`+want+`"}]` {
+				t.Errorf("%x came back as %s", raw, got)
+			}
+		}
+	})
+}
+
+// FormEngine stores what was given or says why not, on both databases alike.
+func TestFormValuesFitTheirColumns(t *testing.T) {
+	each(t, func(t *testing.T, db *tenantdb.DB) {
+		tx := begin(t, db, tenantdb.Guard{})
+		exec(t, tx, byDialect(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, big BIGINT, price NUMERIC(10,2), s TEXT, body BLOB)",
+			"CREATE TABLE t (id int PRIMARY KEY, big bigint, price numeric(10,2), s text, body bytea)"))
+		form(t, tx, "AddFormData", "t", `{"Id":1}`)
+		for _, c := range []struct{ set, want, msg string }{
+			{`{"big":5}`, `{"big":5}`, ""}, {`{"big":5.0}`, `{"big":5}`, ""}, {`{"big":"7"}`, `{"big":7}`, ""}, {`{"big":true}`, `{"big":1}`, ""},
+			{`{"big":"9007199254740993"}`, `{"big":"9007199254740993"}`, ""}, {`{"big":9007199254740993}`, `{"big":"9007199254740993"}`, ""}, {`{"big":null}`, `{"big":null}`, ""},
+			{`{"big":1.5}`, "", "the column big takes a whole number, not 1.5"}, {`{"big":"1.5"}`, "", `not "1.5"`}, {`{"big":"x"}`, "", `not "x"`}, {`{"big":1e300}`, "", "whole number"},
+			{`{"big":"99999999999999999999"}`, "", "whole number"}, {`{"body":"not base64!"}`, "", "bytes"}, {`{"body":7}`, "", "bytes"},
+			{`{"s":"\ud800"}`, `{"s":"` + "\ufffd" + `"}`, ""}, {`{"s":7}`, `{"s":"7"}`, ""}, {`{"s":"😀\u0001"}`, `{"s":"😀\u0001"}`, ""}, {`{"s":{"a":1}}`, `{"s":"{\"a\":1}"}`, ""},
+		} {
+			res := form(t, tx, "UptFormData", "t", `{"Id":1,`+c.set[1:])
+			if c.msg != "" {
+				if res.Code != 0 || !strings.Contains(res.Msg, c.msg) {
+					t.Errorf("%s: %+v, want %q", c.set, res, c.msg)
+				}
+				continue
+			}
+			name := c.set[2:strings.Index(c.set, `":`)]
+			got := form(t, tx, "GetFormData", "t", `{"Id":1,"_SelectFields":["`+name+`"]}`)
+			if res.Code != 1 || string(got.Data) != c.want {
+				t.Errorf("%s: %+v, then %s, want %s", c.set, res, got.Data, c.want)
+			}
+		}
+	})
+}
+
+func TestArraysArePostgresArrays(t *testing.T) {
+	t.Parallel()
+	tx := begin(t, openPostgres(t, nil), tenantdb.Guard{})
+	exec(t, tx, "CREATE TABLE t (id int PRIMARY KEY, n int[], s text[])")
+	res := form(t, tx, "AddFormData", "t", `{"id":1,"n":[[1,null],[2,3]],"s":["a\"b","\\","NULL",null,"{,}"]}`)
+	if want := `{"Id":1,"n":[[1,null],[2,3]],"s":["a\"b","\\","NULL",null,"{,}"]}`; string(res.Data) != want {
+		t.Errorf("got %s %s, want %s", res.Data, res.Msg, want)
+	}
 }

@@ -14,7 +14,7 @@ import (
 // Call is one statement to run.
 type Call struct {
 	SQL    string
-	Args   []any // nil, bool, int64, float64 or string, for ?1, ?2 ...
+	Args   []any // nil, bool, int64, float64, string or []byte, for ?1, ?2 ...
 	Script bool  // it comes from a script: Allow is asked
 
 	// Columns, when given, is called once before the first row (also when there is none);
@@ -174,8 +174,23 @@ func (s *Stmt) bindOne(i int32, a any) error {
 		defer libc.Xfree(tls, p)
 		// ^0 is SQLITE_TRANSIENT: SQLite takes a copy of its own.
 		return s.c.check(lib.Xsqlite3_bind_text(tls, h, i, p, int32(len(v)), ^uintptr(0)))
+	case []byte:
+		return s.bindBlob(i, v)
 	}
 	return fmt.Errorf("litedb: a parameter of type %T", a)
+}
+
+func (s *Stmt) bindBlob(i int32, v []byte) error {
+	if len(v) == 0 { // a null pointer would bind NULL
+		return s.c.check(lib.Xsqlite3_bind_zeroblob(s.c.tls, s.handle, i, 0))
+	}
+	p, err := s.c.malloc(len(v))
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(s.c.tls, p)
+	copy(unsafe.Slice((*byte)(pointer(p)), len(v)), v)
+	return s.c.check(lib.Xsqlite3_bind_blob(s.c.tls, s.handle, i, p, int32(len(v)), ^uintptr(0)))
 }
 
 func (s *Stmt) release() {

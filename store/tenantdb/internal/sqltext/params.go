@@ -2,7 +2,6 @@ package sqltext
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,52 +19,69 @@ func (e *ParamError) Error() string {
 	return fmt.Sprintf("the statement uses @%s, which was not given by AddInParameter", e.Name)
 }
 
-// rewrite replaces each @name by the number of its value, and returns the values in that
+// place is where a placeholder stands, and the number of its value.
+type place struct{ start, end, number int }
+
+// rewrite replaces each @name by the number of its value, and gives the values in that
 // order. A name that occurs twice is one value. Names are compared as written, without @.
-func rewrite(d Dialect, sql string, tokens []token, params map[string]any) (string, []any, error) {
+func (st *Statement) rewrite(d Dialect, sql string, tokens []token, params map[string]any) error {
 	values, err := normalise(params)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	if len(values) == 0 && !slices.ContainsFunc(tokens, func(t token) bool { return t.kind == param }) {
-		return sql, nil, nil
-	}
-	sign := byte('?')
-	if d == Postgres {
-		sign = '$'
-	}
-	var b strings.Builder
-	var args []any
 	numbers := make(map[string]int, len(values))
-	last := 0
+	var places []place
 	for i, t := range tokens {
 		if t.kind != param || !isPlaceholder(d, tokens, i, values) {
 			continue
 		}
 		v, ok := values[t.text]
 		if !ok {
-			return "", nil, &ParamError{Name: t.text}
+			return &ParamError{Name: t.text}
 		}
-		n := numbers[t.text]
-		if n == 0 {
-			args = append(args, v)
-			n = len(args)
-			numbers[t.text] = n
+		if numbers[t.text] == 0 {
+			st.Args = append(st.Args, v)
+			numbers[t.text] = len(st.Args)
 		}
-		b.WriteString(sql[last:t.start])
+		places = append(places, place{t.start, t.end, numbers[t.text]})
+	}
+	for name := range values {
+		if numbers[name] == 0 {
+			return &ParamError{Name: name, Unused: true}
+		}
+	}
+	st.SQL = numbered(d, sql, places)
+	if d == Postgres && len(places) > len(st.Args) {
+		for i := range places {
+			st.Repeats = append(st.Repeats, places[i].number-1)
+			places[i].number = i + 1
+		}
+		st.Apart = numbered(d, sql, places)
+	}
+	return nil
+}
+
+// numbered is sql with numbers at its places.
+func numbered(d Dialect, sql string, places []place) string {
+	if len(places) == 0 {
+		return sql
+	}
+	sign := byte('?')
+	if d == Postgres {
+		sign = '$'
+	}
+	var b strings.Builder
+	last := 0
+	for _, p := range places {
+		b.WriteString(sql[last:p.start])
 		// The blank keeps an operator before it (=@p0) from taking in the sign.
 		b.WriteByte(' ')
 		b.WriteByte(sign)
-		b.WriteString(strconv.Itoa(n))
-		last = t.end
+		b.WriteString(strconv.Itoa(p.number))
+		last = p.end
 	}
 	b.WriteString(sql[last:])
-	for name := range values {
-		if numbers[name] == 0 {
-			return "", nil, &ParamError{Name: name, Unused: true}
-		}
-	}
-	return b.String(), args, nil
+	return b.String()
 }
 
 // isPlaceholder tells a placeholder from PostgreSQL's operators that end in @: after < or

@@ -36,9 +36,14 @@ type Rules struct {
 
 // Statement is one statement that may be sent.
 type Statement struct {
-	SQL     string // with numbered placeholders, without a semicolon at its end
-	Args    []any  // their values
-	Effect  Effect
+	SQL    string // with numbered placeholders, without a semicolon at its end
+	Args   []any  // their values
+	Effect Effect
+	// Apart is SQL with a number of its own for each placeholder, and Repeats the places of
+	// their values in Args. For PostgreSQL, where a name occurs twice: it wants one type for
+	// `$1 IS NULL OR name = $1` and cannot find it.
+	Apart   string
+	Repeats []int
 	Changes bool // it inserts, updates or deletes rows: the number of rows changed means something
 }
 
@@ -81,8 +86,7 @@ func Parse(r Rules, sql string, params map[string]any) (Statement, error) {
 	if err != nil {
 		return Statement{}, err
 	}
-	st.SQL, st.Args, err = rewrite(r.Dialect, sql[:tokens[len(tokens)-1].end], tokens, params)
-	return st, err
+	return st, st.rewrite(r.Dialect, sql[:tokens[len(tokens)-1].end], tokens, params)
 }
 
 func (r Rules) classify(tokens []token) (Statement, error) {

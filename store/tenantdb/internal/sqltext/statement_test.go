@@ -3,6 +3,7 @@ package sqltext_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,6 +212,24 @@ func TestErrorsSayWhich(t *testing.T) {
 	_, err = sqltext.Parse(sqltext.Rules{Dialect: sqltext.SQLite}, "SELECT @a", nil)
 	if p := new(sqltext.ParamError); !errors.As(err, &p) || p.Name != "a" || p.Unused {
 		t.Errorf("got %#v", err)
+	}
+}
+
+// For PostgreSQL a name that occurs twice can be sent apart.
+func TestRepeatedNamesApart(t *testing.T) {
+	for _, c := range []struct {
+		dialect    sqltext.Dialect
+		sql, apart string
+		repeats    []int
+	}{
+		{sqltext.Postgres, "SELECT @a, @b, @a", "SELECT  $1,  $2,  $3", []int{0, 1, 0}},
+		{sqltext.Postgres, "SELECT @a, @b", "", nil},
+		{sqltext.SQLite, "SELECT @a, @b, @a", "", nil},
+	} {
+		st, err := sqltext.Parse(sqltext.Rules{Dialect: c.dialect}, c.sql, map[string]any{"a": 1, "b": 2})
+		if err != nil || st.Apart != c.apart || !slices.Equal(st.Repeats, c.repeats) || len(st.Args) != 2 {
+			t.Errorf("%s: %+v, %v", c.sql, st, err)
+		}
 	}
 }
 

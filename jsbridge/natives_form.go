@@ -1,0 +1,81 @@
+package jsbridge
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+type formArgs struct {
+	Table   any `js:"table"`
+	Options any `js:"options,optional"`
+	Trans   ignored
+}
+
+// formFn is a FormEngine row in both call forms: (table, options[, V8.DbTrans]) and
+// ({FormEngineKey, ...}[, V8.DbTrans]).
+func formFn(op, doc string) Func {
+	return hostFn("FormEngine."+op, doc, func(c *Call, in formArgs) (any, error) {
+		table, options, err := keyAndObject("FormEngine."+op, "FormEngineKey", in.Table, in.Options)
+		if err != nil {
+			return nil, err
+		}
+		db, err := c.database("")
+		if err != nil {
+			return nil, err
+		}
+		return c.form(db, op, table, options)
+	})
+}
+
+func (c *Call) form(db Database, op, table string, options json.RawMessage) (any, error) {
+	start := time.Now()
+	defer func() { c.run.stats.DBTime += time.Since(start) }()
+	return db.Form(c, op, table, options)
+}
+
+// batchFn is a FormEngine row that takes a list, in both call forms: (table, rows[, trans])
+// and ([{FormEngineKey, ...}, ...][, trans]).
+func batchFn(op, doc string) Func {
+	return hostFn("FormEngine."+op, doc, func(c *Call, in struct {
+		Table any `js:"table"`
+		Rows  any `js:"rows,optional"`
+		Trans ignored
+	}) (any, error) {
+		table, _ := in.Table.(string)
+		rows := in.Rows
+		if _, named := in.Table.(string); !named {
+			rows = in.Table // what follows is V8.DbTrans
+		}
+		list, ok := rows.(json.RawMessage)
+		if !ok || !strings.HasPrefix(string(list), "[") {
+			return nil, argErrorf("V8.FormEngine.%s takes a table and an array of rows, or an array of rows with FormEngineKey", op)
+		}
+		db, err := c.database("")
+		if err != nil {
+			return nil, err
+		}
+		return c.form(db, op, table, list)
+	})
+}
+
+func formFuncs() []Func {
+	rows := []Func{
+		formFn("GetFormData", "the row with options.Id, or the first for options._Where; Code 2 when there is none"),
+		formFn("GetTableData", "the rows for _Where, _OrderBy, _PageIndex, _PageSize (1000 unless given, at most 5000); DataCount is their number without paging"),
+		formFn("GetTableDataCount", "the number of rows for _Where, in DataCount and Data"),
+		formFn("AddFormData", "inserts a row and returns it; Id, CreateTime, UpdateTime, UserId, UserName and OsClient are filled where they exist and are not given"),
+		formFn("UptFormData", "changes the row with options.Id; _NoLineForAdd adds it when it is not there; _Fence: 'column' writes only where that column is smaller than the run's fencing token, and sets it (else Code 0, DataCount 0)"),
+		formFn("UptFormDataByWhere", "changes the rows for _Where, which must not be empty; DataCount is their number, 0 too"),
+		formFn("DelFormData", "deletes the row with options.Id, or those of options.Ids"),
+		formFn("DelFormDataByWhere", "deletes the rows for _Where, which must not be empty; DataCount is their number, 0 too"),
+	}
+	for _, b := range []struct{ op, alias, doc string }{
+		{"AddTableData", "AddFormDataBatch", "inserts all rows or none, and returns them"},
+		{"UptTableData", "UptFormDataBatch", "changes the rows by their Ids, all or none"},
+		{"DelTableData", "DelFormDataBatch", "deletes the rows by their Ids; one that is not there is no failure"},
+	} {
+		rows = append(rows, batchFn(b.op, b.doc), batchFn(b.alias, b.op))
+	}
+	return rows
+}

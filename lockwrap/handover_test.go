@@ -1,0 +1,204 @@
+package lockwrap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"apiengine/lockwrap"
+)
+
+// waiter runs one locked call of a millisecond and says how it went.
+func waiter(t *testing.T, ctx context.Context, m *lockwrap.Manager, r lockwrap.Request) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		done <- m.Do(ctx, r, func(ctx context.Context, l *lockwrap.Lease) error {
+			time.Sleep(time.Millisecond)
+			return l.Confirm(ctx)
+		})
+	}()
+	synctest.Wait() // it stands in line now
+	return done
+}
+
+// A turn on one node costs one command: the release, which hands over.
+func TestATurnIsOneCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		l := acquire(t, n.Manager, request(time.Minute, 0))
+		var all []<-chan error
+		for range 20 {
+			all = append(all, waiter(t, t.Context(), n.Manager, request(time.Minute, time.Minute)))
+		}
+		release(t, l)
+		for _, done := range all {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if a, r := n.line.count("acquire"), n.line.count("release"); a != 1 || r != 21 {
+			t.Errorf("21 turns took %d acquires and %d releases", a, r)
+		}
+	})
+}
+
+// Whatever becomes of a release that hands over, each waiter gets its turn with a lease that
+// the backend knows, nobody is inside twice, and nothing is left behind.
+func TestHandOverUnderFaults(t *testing.T) {
+	for name, faults := range map[string][]fault{
+		"answer lost":             {lost},
+		"answer lost, then dead":  {lost, refused, refused},
+		"vanished":                {vanished},
+		"refused":                 {refused},
+		"no answer":               {blackHole},
+		"no answer for long":      {blackHole, blackHole, blackHole},
+		"answer late":             {late},
+		"lost, late, lost, gone":  {lost, late, lost, blackHole},
+		"every turn is different": {lost, none, refused, none, late, none, vanished, none, blackHole},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, end := start(t, lockwrap.Config{})
+				defer end()
+				l := acquire(t, n.Manager, request(10*time.Second, 0))
+				var all []<-chan error
+				for range 10 {
+					all = append(all, waiter(t, t.Context(), n.Manager, request(10*time.Second, time.Minute)))
+				}
+				n.line.set("release", faults...)
+				began := time.Now()
+				_ = l.Release(t.Context()) // it may not know; that is for others to test
+				for i, done := range all {
+					if err := <-done; err != nil {
+						var lost *lockwrap.LostError // its own release had no answer
+						if !errors.As(err, &lost) || lost.Cause != lockwrap.ConfirmFailed {
+							t.Errorf("waiter %d: %v", i, err)
+						}
+					}
+				}
+				if took := time.Since(began); took > 25*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				release(t, acquire(t, n.other, request(time.Minute, 30*time.Second)))
+			})
+		})
+	}
+}
+
+// The heir hangs up, or its wait cap ends, while the lock is on its way to it: the lock goes
+// on to the next in line, and to other nodes, at once.
+func TestTheHeirLeavesMeanwhile(t *testing.T) {
+	cause := errors.New("gone")
+	for _, f := range []fault{none, lost, blackHole, late, vanished} {
+		for _, end := range []string{"cancel", "cap"} {
+			t.Run(fmt.Sprint(f, end), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n, stop := start(t, lockwrap.Config{})
+					defer stop()
+					l := acquire(t, n.Manager, request(time.Minute, 0))
+					ctx, cancel := context.WithCancelCause(t.Context())
+					wait := time.Minute
+					if end == "cap" {
+						wait = 100 * time.Millisecond
+					}
+					heir := waiter(t, ctx, n.Manager, request(time.Minute, wait))
+					second := waiter(t, t.Context(), n.Manager, request(time.Minute, time.Minute))
+					third := waiter(t, t.Context(), n.other, request(time.Minute, time.Minute))
+					n.line.set("release", late, f) // the first answer takes 500 ms
+					released := make(chan error, 1)
+					go func() { released <- l.Release(t.Context()) }()
+					time.Sleep(50 * time.Millisecond)
+					if end == "cancel" {
+						cancel(cause)
+					}
+					err := <-heir
+					var busy *lockwrap.BusyError
+					if !errors.Is(err, cause) && !errors.As(err, &busy) {
+						t.Errorf("the heir: %v", err)
+					}
+					began := time.Now()
+					for _, done := range []<-chan error{second, third} {
+						if err := <-done; err != nil {
+							t.Error(err)
+						}
+					}
+					if took := time.Since(began); took > 5*time.Second {
+						t.Errorf("the others waited %v more", took)
+					}
+					if err := <-released; err != nil {
+						t.Error(err)
+					}
+					cancel(nil)
+				})
+			})
+		}
+	}
+}
+
+// A node that is asked to yield does not ask again before its turn.
+func TestNodesTakeTurnsWithoutAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		l := acquire(t, n.Manager, request(time.Minute, 0))
+		var all []<-chan error
+		for range 40 {
+			all = append(all, waiter(t, t.Context(), n.Manager, request(time.Minute, time.Minute)))
+			all = append(all, waiter(t, t.Context(), n.other, request(time.Minute, time.Minute)))
+		}
+		began := time.Now()
+		release(t, l)
+		for _, done := range all {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took > 81*time.Millisecond {
+			t.Errorf("80 turns of 1 ms took %v", took)
+		}
+		// 41 turns of this node: runs of five (an acquire and four hand-overs).
+		if a, r := n.line.count("acquire"), n.line.count("release"); r != 41 || a > 11 {
+			t.Errorf("41 turns took %d acquires and %d releases", a, r)
+		}
+	})
+}
+
+// A node in line whose waiters have all left does not hold the others up.
+func TestALineWithoutWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		l := acquire(t, n.other, request(time.Minute, 0))
+		for range 3 {
+			if err := <-waiter(t, t.Context(), n.Manager, request(time.Minute, 10*time.Millisecond)); err == nil {
+				t.Error("it got a lock that is held")
+			}
+		}
+		synctest.Wait() // it has left the line
+		release(t, l)
+		release(t, acquire(t, n.other, request(time.Minute, 0))) // not even kept
+		if n.line.count("leave") != 3 {
+			t.Errorf("it left %d times", n.line.count("leave"))
+		}
+	})
+}
+
+// Without notices the lock is still passed on, by asking.
+func TestDeafNodesStillGetIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{}, func(f *faulty) { f.set("notify", refused, forever) })
+		defer end()
+		l := acquire(t, n.other, request(time.Minute, 0))
+		done := waiter(t, t.Context(), n.Manager, request(time.Minute, time.Minute))
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		release(t, l)
+		if err := <-done; err != nil || time.Since(began) > 82*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
