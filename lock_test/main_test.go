@@ -85,7 +85,7 @@ var sites = []struct {
 		s.url = "redis-cluster://" + strings.Join(hosts, ",")
 		eventually(t, "every server to tell the proxies' ports", func() bool {
 			for _, one := range c.Servers {
-				text := fmt.Sprint(admin(t, one).ClusterSlots(context.Background()).Val())
+				text := fmt.Sprint(admin(t, one).ClusterNodes(context.Background()).Val())
 				for _, p := range s.lines {
 					if !strings.Contains(text, p.Addr()) {
 						return false
