@@ -194,7 +194,7 @@ func release(t testing.TB, l *lockwrap.Lease) {
 // warm makes the server learn all scripts, so that a fault meets the call it is meant for.
 func warm(t testing.TB, m *lockwrap.Manager) {
 	t.Helper()
-	l := acquire(t, m, renewed(100*time.Millisecond))
+	l := acquire(t, m, renewed(900*time.Millisecond)) // a client of its own renews, which must first connect
 	first := l.Deadline()
 	eventually(t, "a renewal", func() bool { return l.Deadline().After(first) || l.Err() != nil })
 	if err := l.Confirm(context.Background()); err != nil {
