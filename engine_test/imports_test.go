@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"cmd/apiengine": {"internal/app"},
 
 	"internal/testserver": {},
+	"internal/faultproxy": {},
 }
 
 func TestImportGraph(t *testing.T) {
