@@ -23,7 +23,7 @@ type Open func(t testing.TB) lockwrap.Backend
 
 // Run runs the whole suite, each test under names of its own.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]test{portTests, lineTests, exclusionTests, waitingTests, leaseTests, keyTests, endTests} {
+	for _, group := range [][]test{portTests, lineTests, exclusionTests, waitingTests, leaseTests, keyTests, endTests, inspectTests} {
 		for _, x := range group {
 			t.Run(x.name, func(t *testing.T) { x.run(&suite{T: t, open: open, prefix: "t-" + rand.Text()}) })
 		}
