@@ -45,6 +45,9 @@ func (f *frame) inside(ctx context.Context) (report jsbridge.Report, err error) 
 	if !commits(report.Outcome) {
 		return report, f.undo(ctx, nil)
 	}
+	if err := f.record(ctx); err != nil { // the answer, beside the work
+		return report, f.undo(ctx, err)
+	}
 	if err := f.checkAfter(ctx); err != nil {
 		return report, f.undo(ctx, err)
 	}

@@ -21,6 +21,7 @@ type scope struct {
 	staged    Staged          // nil: nothing has been staged
 	stages    bool            // writes of the frame that began it wait for the commit
 	taken     []taken         // locks taken inside, oldest first
+	posted    bool            // messages go out with the commit
 	committed bool            // what was to be kept has been, under locks that were checked
 }
 
@@ -214,6 +215,7 @@ func (f *frame) commit(ctx context.Context) error {
 			return f.undo(ctx, err)
 		}
 		f.scope.committed, f.x.Committed = true, true
+		f.scope.announce(f)
 	}
 	return nil
 }

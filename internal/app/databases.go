@@ -94,6 +94,14 @@ func (d database) Begin(ctx context.Context, g engine.Guard) (engine.Tx, error) 
 	return transaction{tx}, nil
 }
 
+func (d database) Claim(ctx context.Context, c engine.Claim) (engine.Attempt, *engine.Answer, error) {
+	a, kept, err := d.db.Claim(ctx, tenantdb.Claim{ID: c.ID, Fingerprint: c.Fingerprint, Execution: c.Execution, Keep: c.Keep})
+	if err != nil || kept != nil {
+		return nil, (*engine.Answer)(kept), err
+	}
+	return a, nil, nil
+}
+
 func (d database) Serial() bool { return d.db.Dialect() == "sqlite" }
 
 // transaction turns a tenantdb.Tx into the engine's port.
@@ -101,6 +109,14 @@ type transaction struct{ *tenantdb.Tx }
 
 func (t transaction) Guard(ctx context.Context, g engine.Guard) error {
 	return t.Tx.Guard(ctx, tenantdb.Guard(g))
+}
+
+func (t transaction) Complete(ctx context.Context, a engine.Attempt, ans engine.Answer) error {
+	mine, ok := a.(*tenantdb.Attempt)
+	if !ok {
+		return fault.New(fault.Internal, "an attempt of another database")
+	}
+	return t.Tx.Complete(ctx, mine, tenantdb.Answer(ans))
 }
 
 func (t transaction) Form(ctx context.Context, f engine.Form) (jsbridge.FormResult, error) {

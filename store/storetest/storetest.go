@@ -35,6 +35,8 @@ func Run(t *testing.T, fresh func(testing.TB) Opener) {
 		{"of 20 creators one wins", oneCreator},
 		{"no conditional update is lost", noLostUpdate},
 
+		{"the first word about an unknown outcome counts", outcomesKept},
+
 		{"tenants", tenants},
 		{"settings", settings},
 		{"secrets come back", secretsComeBack},

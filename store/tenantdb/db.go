@@ -61,6 +61,8 @@ type backend interface {
 	// forSchema opens plain connections for ApplySchema, which calls done when it is through.
 	forSchema(ctx context.Context) (conns *sql.DB, done func() error, err error)
 	cleanFence(ctx context.Context, age time.Duration) (removed int, err error) // one batch
+	idempotency
+	outcomes
 }
 
 // session is one transaction. After an error that is no *SQLError it can only be rolled back.
@@ -69,6 +71,8 @@ type session interface {
 	run(ctx context.Context, st statement, w *rowWriter) (changed int64, err error)
 	guard(ctx context.Context, g Guard) error
 	savepoint(ctx context.Context, verb, name string) error
+	complete(ctx context.Context, a *Attempt, head string, body []byte) (ours bool, err error)
+	witness() Witness // what tells of a commit without an answer
 	commit(ctx context.Context) error
 	rollback() // also after commit; gives back what the session holds
 }

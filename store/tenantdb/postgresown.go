@@ -24,14 +24,15 @@ const ownSuffix = ":own"
 
 // pgOwnTables make the platform's tables of one tenant, in order, with search_path on its
 // own schema. Each must do no harm when what it makes is there.
-var pgOwnTables = []string{
+var pgOwnTables = append([]string{
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence (
 		lock_key text PRIMARY KEY, token bigint NOT NULL, owner text NOT NULL, sealed_at timestamptz NOT NULL
 	) WITH (fillfactor = 50)`,
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket int PRIMARY KEY, token bigint NOT NULL)`,
 	`CREATE OR REPLACE FUNCTION _apiengine_fence_floor_of(int) RETURNS bigint LANGUAGE sql VOLATILE AS
 		'SELECT coalesce((SELECT token FROM _apiengine_fence_floor WHERE bucket = $1), 0)'`,
-}
+	pgIdempotencyTable,
+}, strings.Split(pgBox, ";")...)
 
 // create makes what is missing: the tenant's role, its schemas and the platform's tables.
 // What an earlier version had made in the tenant's schema is moved, and what belongs to the

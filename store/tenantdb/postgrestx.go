@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"apiengine/fault"
+	"apiengine/store/tenantdb/internal/sqltext"
 )
 
 // pgSession is a transaction on PostgreSQL. It speaks the extended protocol only, and for
@@ -23,6 +24,10 @@ type pgSession struct {
 	until time.Time
 	dead  error     // why nothing but rollback is left
 	first pgWitness // whose row tells what became of a commit
+
+	completed *Attempt // whose answer is in the transaction; its row is a witness too
+	wrote     bool     // a script's statement may have changed something
+	xid       string   // of a transaction that wrote and has no other witness
 }
 
 // pgStatement is one message group of a flush.
@@ -193,6 +198,7 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *ro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
+	s.wrote = s.wrote || st.Effect != sqltext.Reads
 	before, after := s.around(st)
 	for _, q := range []*pgStatement{before, &q, after} {
 		if q != nil {

@@ -51,16 +51,18 @@ func OpenSQLite(ctx context.Context, cfg SQLiteConfig) (*DB, error) {
 type liteBackend struct {
 	path             string
 	writers, readers *litePool
+	claims           liteClaims
 }
 
 // liteOwnTables make the platform's tables, in order. Each must do no harm when what it
 // makes is there.
-var liteOwnTables = []string{
+var liteOwnTables = append([]string{
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence (
 		lock_key TEXT PRIMARY KEY, token INTEGER NOT NULL, owner TEXT NOT NULL, sealed_at TEXT NOT NULL
 	) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket INTEGER PRIMARY KEY, token INTEGER NOT NULL) STRICT`,
-}
+	liteIdempotency,
+}, strings.Split(liteBox, ";")...)
 
 func (b *liteBackend) prepare(ctx context.Context) error {
 	c, err := b.writers.get(ctx)

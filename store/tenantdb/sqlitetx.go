@@ -24,6 +24,8 @@ type liteSession struct {
 	dead   error        // why nothing but rollback is left
 	first  Guard        // whose row tells what became of a commit
 	sealed string       // when that row was written
+
+	completed *Attempt // whose answer is in the transaction; its row is a witness too
 }
 
 func (b *liteBackend) begin(ctx context.Context, g Guard) (session, error) {
@@ -199,6 +201,8 @@ func (s *liteSession) commit(ctx context.Context) error {
 		return nil
 	case s.w.InTx(): // a deferred constraint, a full disk: refused as a whole
 		return liteError(ctx, err)
+	case s.first.Key == "" && s.completed != nil:
+		return s.resolveByAnswer(ctx, err)
 	case s.first.Key == "":
 		return fault.Wrap(fault.OutcomeUnknown, err, "the database failed in the commit and cannot say whether it landed")
 	}
