@@ -36,6 +36,7 @@ type Config struct {
 	Observe        func(*Execution)               // called once a call; default nothing
 	Unknown        func(context.Context, Unknown) // called for each outcome_unknown; default nothing
 	KeepAnswers    time.Duration                  // for an Idempotency-Key; default 24 h
+	ClaimLease     time.Duration                  // how long a key waits for a node that died; default the database's, 15 s
 	MaxKept        int                            // bytes of an answer that is kept; default 1 MiB
 	MaxCalls       int                            // calls in flight on this node, waiting ones included; default 10000
 	MaxTenantCalls int                            // of one tenant; default half of MaxCalls

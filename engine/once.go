@@ -32,6 +32,7 @@ type Claim struct {
 	ID          string // which key: of one API, one caller and one key
 	Fingerprint string // of the request
 	Execution   string
+	Lease       time.Duration // how long the claim outlives its node; 0: the database's default
 	Keep        time.Duration // how long the answer is kept
 }
 
@@ -91,7 +92,8 @@ func (f *frame) claimOf() Claim {
 	c := &f.call
 	return Claim{
 		ID:          digest(c.Tenant, strings.ToLower(f.api.Definition.ApiEngineKey), c.Caller.ID, c.IdempotencyKey),
-		Fingerprint: fingerprint(c), Execution: f.x.ID, Keep: f.tree.e.cfg.KeepAnswers,
+		Fingerprint: fingerprint(c), Execution: f.x.ID,
+		Lease: f.tree.e.cfg.ClaimLease, Keep: f.tree.e.cfg.KeepAnswers,
 	}
 }
 

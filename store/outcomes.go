@@ -25,6 +25,15 @@ func (s *Store) SaveOutcome(ctx context.Context, o Outcome) error {
 	})
 }
 
+// ForgetOutcomes deletes the runs that ended before a time, and returns how many.
+func (s *Store) ForgetOutcomes(ctx context.Context, before time.Time) (n int64, err error) {
+	err = s.update(ctx, "forget outcomes", func(tx *tx) error {
+		n, err = tx.exec("DELETE FROM {outcomes} WHERE at < $1", before.UnixMicro())
+		return err
+	})
+	return n, err
+}
+
 // Outcome returns a stored run of the tenant, or a *NotFoundError.
 func (s *Store) Outcome(ctx context.Context, tenant, execution string) (Outcome, error) {
 	o := Outcome{Execution: execution, Tenant: tenant}

@@ -150,13 +150,13 @@ func (a *App) openEngine(ctx context.Context) error {
 	}
 	catalog := newCatalog()
 	a.library = &library{store: a.Store, catalog: catalog, log: a.Log}
-	a.outcomes = &outcomes{store: a.Store, databases: a.databases, log: a.Log}
+	a.outcomes = &outcomes{store: a.Store, databases: a.databases, log: a.Log, memory: a.Settings.KeepAnswers}
 	a.Engine, err = engine.New(engine.Config{
 		Catalog: catalog, Locks: a.locks, Bridge: a.bridge, Databases: a.databases, Caches: caches,
 		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
 		Posts: posts{a}, HTTP: scriptHTTP{a.outside}, MaxHTTP: a.Settings.HTTPMaxCalls,
 		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
-		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers,
+		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers, ClaimLease: a.Settings.ClaimLease,
 	})
 	if err != nil {
 		return err

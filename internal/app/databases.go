@@ -95,7 +95,7 @@ func (d database) Begin(ctx context.Context, g engine.Guard) (engine.Tx, error) 
 }
 
 func (d database) Claim(ctx context.Context, c engine.Claim) (engine.Attempt, *engine.Answer, error) {
-	a, kept, err := d.db.Claim(ctx, tenantdb.Claim{ID: c.ID, Fingerprint: c.Fingerprint, Execution: c.Execution, Keep: c.Keep})
+	a, kept, err := d.db.Claim(ctx, tenantdb.Claim{ID: c.ID, Fingerprint: c.Fingerprint, Execution: c.Execution, Lease: c.Lease, Keep: c.Keep})
 	if err != nil || kept != nil {
 		return nil, (*engine.Answer)(kept), err
 	}

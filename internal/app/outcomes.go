@@ -20,6 +20,7 @@ type outcomes struct {
 	store     *store.Store
 	databases *databases
 	log       *slog.Logger
+	memory    time.Duration // how long what became of a run can be asked for
 
 	mu     sync.Mutex
 	unkept map[string]store.Outcome // not in the store yet, by execution
@@ -147,10 +148,18 @@ func (o *outcomes) follow(ctx context.Context) error {
 	}
 }
 
-// forgetEvery is how often answers whose time is over are deleted.
-const forgetEvery = 10 * time.Minute
+const (
+	// forgetEvery is how often answers and outcomes whose time is over are deleted.
+	forgetEvery = 10 * time.Minute
+	// outcomeMemory is how long an outcome can be asked for at least; longer where answers
+	// are kept longer, since a caller may come back for either.
+	outcomeMemory = 30 * 24 * time.Hour
+)
 
 func (o *outcomes) clean(ctx context.Context) {
+	if _, err := o.store.ForgetOutcomes(ctx, time.Now().Add(-max(o.memory, outcomeMemory))); err != nil && ctx.Err() == nil {
+		o.log.Warn("old outcomes could not be cleaned", "error", err)
+	}
 	tenants, err := o.store.Tenants(ctx)
 	for _, t := range tenants {
 		var db *tenantdb.DB

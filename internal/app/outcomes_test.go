@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"apiengine/engine"
+	"apiengine/store"
 	"apiengine/store/tenantdb"
 )
 
@@ -84,5 +86,33 @@ func TestOutcomes(t *testing.T) {
 	a.outcomes.settle(t.Context())
 	if kept, err := a.Store.Outcome(t.Context(), "default", "nothing left"); err != nil || kept.Word != "" {
 		t.Errorf("%+v, %v", kept, err)
+	}
+}
+
+// What became of a run can be asked for 30 days, or as long as answers are kept.
+func TestOldOutcomesAreForgotten(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, keep := range []time.Duration{day, 60 * day} {
+		s := Defaults()
+		s.DataDir, s.AdminToken, s.KeepAnswers = t.TempDir(), "aek_admin-token-of-the-outcome-test-0123456789", keep
+		a, err := Open(t.Context(), s, NewLog(s, io.Discard))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, age := range map[string]time.Duration{"29 days": 29 * day, "31 days": 31 * day, "61 days": 61 * day} {
+			if err := a.Store.SaveOutcome(t.Context(), store.Outcome{Execution: name, Tenant: "default", At: time.Now().Add(-age)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.outcomes.clean(t.Context())
+		for name, age := range map[string]time.Duration{"29 days": 29 * day, "31 days": 31 * day, "61 days": 61 * day} {
+			_, err := a.Store.Outcome(t.Context(), "default", name)
+			if kept := err == nil; kept != (age < max(30*day, keep)) {
+				t.Errorf("keeping answers for %v, after %s: %v", keep, name, err)
+			}
+		}
+		if err := a.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -61,6 +61,7 @@ type Settings struct {
 	JWTTenantClaim string `name:"jwt-tenant-claim" env:"APIENGINE_JWT_TENANT_CLAIM" help:"Claim that names a JWT's tenant. None: every JWT belongs to the tenant default."`
 
 	KeepAnswers time.Duration `default:"24h" env:"APIENGINE_KEEP_ANSWERS" help:"How long the answer to an Idempotency-Key is kept."`
+	ClaimLease  time.Duration `default:"15s" env:"APIENGINE_CLAIM_LEASE" help:"How long a repeat with an Idempotency-Key is refused after the node of the first call has died (PostgreSQL)."`
 
 	Grace     time.Duration `default:"30s" env:"APIENGINE_GRACE" help:"Longest that a shutdown waits for running calls."`
 	LogLevel  string        `default:"info" enum:"debug,info,warn,error" env:"APIENGINE_LOG_LEVEL" help:"Least level that is logged."`
@@ -97,6 +98,7 @@ func (s *Settings) Check() error {
 		{"secret-key", secretKeyProblem(s.SecretKey)},
 		{"jwt-jwks-url", s.jwtProblem()},
 		{"keep-answers", positiveProblem(s.KeepAnswers)},
+		{"claim-lease", leaseProblem(s.ClaimLease)},
 		{"grace", positiveProblem(s.Grace)},
 		{"http-allow", allowProblem(s.HTTPAllow)},
 		{"http-max-body", atLeastOne(s.HTTPMaxBody)},

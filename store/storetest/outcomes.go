@@ -25,4 +25,16 @@ func outcomesKept(t *testing.T, open Opener) {
 	if _, err := s.Outcome(t.Context(), "b", "e1"); fault.Of(err) != fault.NotFound {
 		t.Errorf("another tenant: %v", err)
 	}
+	young := o
+	young.Execution, young.At = "e2", time.UnixMicro(6).UTC()
+	if err := s.SaveOutcome(t.Context(), young); err != nil {
+		t.Fatal(err)
+	}
+	if n := must(s.ForgetOutcomes(t.Context(), young.At))(t); n != 1 {
+		t.Errorf("%d forgotten", n)
+	}
+	if _, err := s.Outcome(t.Context(), "a", "e1"); fault.Of(err) != fault.NotFound {
+		t.Errorf("what is old enough: %v", err)
+	}
+	must(s.Outcome(t.Context(), "a", "e2"))(t)
 }
