@@ -104,7 +104,7 @@ func (s *liteSession) resolveByAnswer(ctx context.Context, cause error) error {
 	case committed:
 		return nil
 	}
-	return unavailable(cause, "the database failed in the commit; nothing was written")
+	return failedCommit(cause)
 }
 
 func liteRecorded(ctx context.Context, c *litedb.Conn, w Witness) (found bool, err error) {

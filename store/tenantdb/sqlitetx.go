@@ -213,7 +213,16 @@ func (s *liteSession) commit(ctx context.Context) error {
 	case row == fenceRow{s.first.Token, s.first.Owner, s.sealed}:
 		return nil
 	}
-	return unavailable(err, "the database failed in the commit; nothing was written")
+	return failedCommit(err)
+}
+
+// failedCommit says why nothing was written: the disk is full, mostly.
+func failedCommit(err error) error {
+	reason := "it gave no reason"
+	if e := new(litedb.Error); errors.As(err, &e) {
+		reason = e.Msg
+	}
+	return unavailable(err, "the database failed in the commit, nothing was written: %s", reason)
 }
 
 func (s *liteSession) rollback() {

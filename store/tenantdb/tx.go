@@ -213,7 +213,8 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.defined {
 		defer tx.db.tables.clear()
 	}
-	return tx.s.witness().attach(tx.s.commit(context.WithoutCancel(ctx)))
+	err := tx.s.commit(context.WithoutCancel(ctx))
+	return tx.s.witness().attach(err) // after the commit, which may have learned the transaction's id
 }
 
 // Rollback ends the transaction and undoes it. After Commit, or the second time, it does
