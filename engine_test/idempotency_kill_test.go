@@ -15,7 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"apiengine/internal/testserver"
+	"apiengine/internal/faultproxy"
 )
 
 func ledgerAPIs() fstest.MapFS {
@@ -47,106 +47,199 @@ func (n *node) book(ctx context.Context, id string) (answer, error) {
 	return a, nil
 }
 
+// crowd is six clients that book with keys while their node is killed and started again.
+// Each repeats its call until it has an answer.
+type crowd struct {
+	node    atomic.Pointer[node]
+	broken  atomic.Int64
+	clients sync.WaitGroup
+	stop    chan struct{}
+
+	mu           sync.Mutex
+	acknowledged map[string]string // answers by id
+	later        []string          // claimed by a node that died
+	unknown      map[string]string // executions of outcome_unknown by id
+}
+
+func newCrowd(n *node) *crowd {
+	c := &crowd{stop: make(chan struct{}), acknowledged: map[string]string{}, unknown: map[string]string{}}
+	c.node.Store(n)
+	for i := range 6 {
+		c.clients.Go(func() { c.client(i) })
+	}
+	return c
+}
+
+func (c *crowd) client(number int) {
+	for i := 0; ; i++ {
+		id := fmt.Sprintf("c%d-%d%s", number, i, strings.Repeat("x", i%3))
+		for !c.book(id) {
+			time.Sleep(10 * time.Millisecond) // a client's back-off
+		}
+		select {
+		case <-c.stop:
+			return
+		default:
+		}
+	}
+}
+
+// book sends one call. done: it has its answer, or will be asked for later.
+func (c *crowd) book(id string) (done bool) {
+	a, err := c.node.Load().book(context.Background(), id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil:
+		c.broken.Add(1)
+		return false
+	case a.Status == 200:
+		c.acknowledged[id] = a.Body
+	case a.Status == 409:
+		c.later = append(c.later, id)
+	case a.kind() == "outcome_unknown":
+		c.unknown[id] = fmt.Sprint(a.JSON.DataAppend.Error["ExecutionId"])
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *crowd) booked() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.acknowledged)
+}
+
+// finish repeats a call until its key's claim has ended.
+func (c *crowd) finish(t *testing.T, id string) (a answer) {
+	t.Helper()
+	await(t, "the claim's lease to end", func() bool {
+		got, err := c.node.Load().book(t.Context(), id)
+		a = got
+		return err == nil && a.Status == 200
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.acknowledged[id] = a.Body
+	return a
+}
+
+// outage takes the database away while it commits one run and has not heard of another's
+// commit. What the platform then tells of each is what a repeat finds.
+func (c *crowd) outage(t *testing.T, p *faultproxy.Proxy) {
+	t.Helper()
+	for _, f := range []faultproxy.Fault{faultproxy.HoldReply, faultproxy.HoldCall} {
+		caught(t, p.Add(faultproxy.Rule{Match: commits, Times: 1, Fault: f}))
+	}
+	p.Refuse(true)
+	unknown := map[string]string{}
+	awaitLong(t, time.Minute, "both to hear outcome_unknown", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for id, execution := range c.unknown {
+			unknown[id] = execution
+		}
+		return len(unknown) >= 2
+	})
+	p.Refuse(false)
+	words := map[string]int{}
+	for id, execution := range unknown {
+		word := c.ask(t, execution)
+		words[word]++
+		if replayed := c.finish(t, id).Header.Get("Idempotency-Replayed") == "true"; replayed != (word == "committed") {
+			t.Errorf("%s was %s, its repeat replayed: %v", id, word, replayed)
+		}
+		if again := c.ask(t, execution); again != word {
+			t.Errorf("%s was %s, then %s", id, word, again)
+		}
+	}
+	if words["committed"] == 0 || words["rolled_back"] == 0 {
+		t.Errorf("the test is void: %v", words)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.unknown)
+}
+
+// ask asks until the platform knows what became of an execution.
+func (c *crowd) ask(t *testing.T, execution string) (word string) {
+	t.Helper()
+	await(t, "the outcome", func() bool {
+		a, err := c.node.Load().try(t.Context(), "GET", "/api/v1/executions/"+execution+"/outcome", nil)
+		data, _ := a.JSON.Data.(map[string]any)
+		word = fmt.Sprint(data["Outcome"])
+		return err == nil && a.Status == 200 && word != "unknown"
+	})
+	return word
+}
+
+// check compares the ledger with what was acknowledged, and each answer with its repeat.
+func (c *crowd) check(t *testing.T) {
+	t.Helper()
+	n, want := c.node.Load(), fmt.Sprint(len(c.acknowledged))
+	for _, what := range []string{"count(*)", "count(DISTINCT id)"} {
+		if got := n.scalar(t, "SELECT "+what+" FROM ledger"); got != want {
+			t.Errorf("%s of the ledger is %s, %s were acknowledged", what, got, want)
+		}
+	}
+	for id, body := range c.acknowledged {
+		if a, err := n.book(t.Context(), id); err != nil || a.Body != body || a.Header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%s: %v %s, acknowledged %s", id, err, a.Body, body)
+		}
+	}
+	if c.broken.Load() == 0 {
+		t.Error("the test is void: no kill broke a call")
+	}
+}
+
 // P5 and E2: a node is killed at random instants while clients book with keys, and started
-// again. Each client repeats its call until it has an answer. In the end every booking is
-// in the ledger once, and a repeat gets the answer that was acknowledged.
+// again; now and then PostgreSQL goes away in two commits. In the end every booking is in
+// the ledger once, and a repeat gets the answer that was acknowledged.
 func TestKilledNodesBookOnce(t *testing.T) {
-	kills := 8 // of each database: a start of a race-built node takes seconds
+	kills, every := 4, 3 // of each database: a start of a race-built node takes seconds
 	if os.Getenv("APIENGINE_FAULTS") == "long" {
-		kills = 500
+		kills, every = 500, 100
 	}
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		t.Run(database, func(t *testing.T) {
+			t.Parallel()
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 1))
-			args := []string{"--data-dir", t.TempDir()}
+			args := []string{"--data-dir", t.TempDir(), "--claim-lease", "2s", "--log-level", "error"}
+			var p *faultproxy.Proxy
 			if database == "PostgreSQL" {
-				args = append(args, "--database-url", testserver.Database(t))
+				proxy, through, _ := proxiedDatabase(t)
+				p, args = proxy, append(args, "--database-url", through)
 			}
 			n := startNode(t, args...)
 			n.pushFiles(t, ledgerAPIs())
-			var current atomic.Pointer[node]
-			current.Store(n)
-			var mu sync.Mutex
-			acknowledged := map[string]string{}
-			var later []string
-			record := func(id, body string) {
-				mu.Lock()
-				defer mu.Unlock()
-				acknowledged[id] = body
-			}
-			booked := func() int {
-				mu.Lock()
-				defer mu.Unlock()
-				return len(acknowledged)
-			}
-			var broken atomic.Int64
-			stop := make(chan struct{})
-			var clients sync.WaitGroup
-			for c := range 6 {
-				clients.Go(func() {
-					for i := 0; ; i++ {
-						select {
-						case <-stop:
-							return
-						default:
-						}
-						id := fmt.Sprintf("c%d-%d%s", c, i, strings.Repeat("x", i%3))
-						for {
-							a, err := current.Load().book(context.Background(), id)
-							if err == nil && a.Status == 200 {
-								record(id, a.Body)
-								break
-							}
-							if err == nil && a.Status == 409 { // claimed by a node that died: later
-								mu.Lock()
-								later = append(later, id)
-								mu.Unlock()
-								break
-							}
-							if err != nil {
-								broken.Add(1)
-							}
-							time.Sleep(10 * time.Millisecond) // a client's back-off
-						}
-					}
-				})
-			}
-			for range kills {
-				want := booked() + 1 + random.IntN(20)
-				await(t, "some bookings", func() bool { return booked() >= want })
+			c := newCrowd(n)
+			outages := 0
+			for kill := range kills {
+				want := c.booked() + 1 + random.IntN(20)
+				await(t, "some bookings", func() bool { return c.booked() >= want })
+				if p != nil && kill%every == every/2 {
+					c.outage(t, p)
+					outages++
+				}
 				time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // the random instant
 				n.stop(syscall.SIGKILL)
 				n = startNode(t, args...)
-				current.Store(n)
+				c.node.Store(n)
 			}
-			close(stop)
-			clients.Wait()
-			for _, id := range later {
-				await(t, "the claim's lease to end", func() bool {
-					a, err := n.book(t.Context(), id)
-					if err == nil && a.Status == 200 {
-						record(id, a.Body)
-					}
-					return err == nil && a.Status == 200
-				})
+			close(c.stop)
+			c.clients.Wait()
+			for _, id := range c.later {
+				c.finish(t, id)
 			}
-			t.Logf("%d booked, %d of them after a dead claim, %d connections broken by %d kills", len(acknowledged), len(later), broken.Load(), kills)
-			if got := n.scalar(t, "SELECT count(*) FROM ledger"); got != fmt.Sprint(len(acknowledged)) {
-				t.Errorf("the ledger has %s bookings, %d were acknowledged", got, len(acknowledged))
+			for id := range c.unknown { // told after an outage's own were asked for
+				c.finish(t, id)
 			}
-			if got := n.scalar(t, "SELECT count(DISTINCT id) FROM ledger"); got != fmt.Sprint(len(acknowledged)) {
-				t.Errorf("the ledger has %s different bookings, %d were acknowledged", got, len(acknowledged))
-			}
-			for id, body := range acknowledged {
-				if a, err := n.book(t.Context(), id); err != nil || a.Body != body || a.Header.Get("Idempotency-Replayed") != "true" {
-					t.Errorf("%s: %v %s, acknowledged %s", id, err, a.Body, body)
-				}
-			}
-			if broken.Load() == 0 {
-				t.Error("no kill broke a call")
-			}
+			t.Logf("%d booked, %d of them after a dead claim, %d connections broken by %d kills, %d outages",
+				len(c.acknowledged), len(c.later), c.broken.Load(), kills, outages)
+			c.check(t)
 		})
 	}
 }

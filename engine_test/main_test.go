@@ -85,8 +85,13 @@ func serve(t testing.TB, args ...string) *node {
 		t.Fatal(err)
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	n := &node{URL: "http://" + addr, log: &syncBuffer{}, done: make(chan struct{})}
-	n.cmd = exec.Command(path, append([]string{"serve", "--addr", addr}, args...)...)
+	return run(t, "http://"+addr, exec.Command(path, append([]string{"serve", "--addr", addr}, args...)...))
+}
+
+// run starts the process of a node that will be at url.
+func run(t testing.TB, url string, cmd *exec.Cmd) *node {
+	t.Helper()
+	n := &node{URL: url, cmd: cmd, log: &syncBuffer{}, done: make(chan struct{})}
 	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -236,13 +241,18 @@ func answerOf(res *http.Response) answer {
 // await calls until every few milliseconds until it is true, at most 20 s.
 func await(t testing.TB, what string, until func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	awaitLong(t, 20*time.Second, what, until)
+}
+
+func awaitLong(t testing.TB, limit time.Duration, what string, until func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !until() {
 		select {
 		case <-deadline:
-			t.Fatalf("waited 20 s for %s", what)
+			t.Fatalf("waited %v for %s", limit, what)
 		case <-tick.C:
 		}
 	}

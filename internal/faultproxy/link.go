@@ -115,6 +115,13 @@ func (l *link) expect(t *Trap, pushes bool) {
 	l.waiting = append(l.waiting, t)
 }
 
+// await says which trap the next chunk that comes back meets.
+func (l *link) await(t *Trap) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append([]*Trap{t}, l.waiting...)
+}
+
 func (l *link) answered(data []byte) *Trap {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,6 +154,9 @@ func (l *link) reply(data []byte) bool {
 	case HoldReply:
 		t.show()
 		return t.free.pass(l.end)
+	case HoldRest:
+		t.show()
+		l.await(&Trap{rule: Rule{Fault: HoldReply}, seen: t.seen, free: t.free})
 	case Slow:
 		t.show()
 		return l.rest(t.rule.Delay)

@@ -20,6 +20,7 @@ const (
 	MuteCall               // the server gets it no more, nor anything later on this connection
 	HoldReply              // the server does it; the reply waits
 	HoldCall               // the request waits
+	HoldRest               // the first piece of the reply passes, what follows it waits; only for chunks
 	Slow                   // the reply comes Rule.Delay later
 	Watch                  // nothing; it is only counted
 )
@@ -91,7 +92,8 @@ func (p *Proxy) Add(r Rule) *Trap {
 }
 
 // Seen has one value for each request that met the fault: once the reply is there where the
-// fault concerns it, else once the request is.
+// fault concerns it, else once the request is. HoldRest has two: for the piece that passes
+// and for the one that waits.
 func (t *Trap) Seen() <-chan struct{} { return t.seen }
 
 // Count is how many requests met the fault.
