@@ -48,6 +48,6 @@
 // # Backends
 //
 // A Backend keeps locks and makes tokens, nothing else: waiting, renewal and deadlines are
-// here. Package embedded serves one process, packages redis and postgres many; package locktest
-// holds the suite that all pass and that a further one must pass.
+// here. Package embedded serves one process, packages redis, postgres and etcd many;
+// package locktest holds the suite that all pass and that a further one must pass.
 package lockwrap
