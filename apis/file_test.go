@@ -235,7 +235,7 @@ func randomDefinition(r *rand.Rand) Definition {
 		StopHttp: coin(), AllowAnonymous: coin(), Lock: coin(), LogParam: coin(), LogResult: coin(),
 		Methods: [][]string{nil, {"GET"}, {"POST", "GET"}}[r.IntN(3)], ResponseType: pick("", "auto", "JSON", "html"),
 		LockKey: pick("", "OrderId", "a.b,$c", "编号"), Timeout: r.IntN(43200) + 1,
-		Transaction: pick("", "own", "none"), Effects: pick("", "staged", "immediate"), Idempotency: pick("", "off"),
+		Transaction: pick("", "own", "none"), Effects: pick("", "staged", "immediate"), Idempotency: pick("", "off", "required"),
 		RateLimit: pick("", "60/m", "9999999/h"), Cors: [][]string{nil, {"*"}, {"https://a.example", "http://localhost:3000", "https://[::1]:80"}}[r.IntN(3)],
 		TestParam: randomJSON(r), ApiV8Code: pick("return 1", "\n\nreturn 1\n", "/*---\nLock: true\n---*/\nreturn 1", "//x\r\nreturn '\u2028'\n\n", "  return 1"),
 	}

@@ -139,9 +139,6 @@ func (d *Definition) checkWords(p *problems) {
 			p.add(w.field, "must be one of %s, not %q", strings.Join(w.allowed, ", "), clip(v))
 		}
 	}
-	if d.Idempotency == "required" {
-		p.add("Idempotency", "cannot be required yet: this version does not keep answers for an Idempotency-Key; use optional or off")
-	}
 }
 
 func (d *Definition) checkAddress(p *problems) {

@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		{"library with a lock", func(d *Definition) { d.Library, d.Lock = true, true }, "Lock has no place in a library"},
 		{"library with an address", func(d *Definition) { d.Library, d.ApiAddress = true, "/x" }, "ApiAddress has no place in a library"},
 		{"library", func(d *Definition) { d.Library = true }, ""},
-		{"required idempotency", func(d *Definition) { d.Idempotency = "required" }, "Idempotency cannot be required yet"},
+		{"required idempotency", func(d *Definition) { d.Idempotency = "required" }, ""},
 		{"method", func(d *Definition) { d.Methods = []string{"get", "HEAD"} }, `Methods must be some of GET, POST, PUT, PATCH, DELETE, not "HEAD"`},
 		{"method twice", func(d *Definition) { d.Methods = []string{"get", "GET"} }, `Methods has "GET" twice`},
 		{"role empty", func(d *Definition) { d.ApiRole = []string{" "} }, "ApiRole must be names of roles"},

@@ -48,6 +48,9 @@ func (e *Engine) find(ctx context.Context, c Call) (*API, map[string]string, err
 // admit decides whether the caller may run the API now. Test runs and nested calls have
 // been admitted by their own doors.
 func (e *Engine) admit(c Call, d *apis.Definition) error {
+	if c.Origin == OriginOutbox && !d.Enabled() {
+		return fault.New(fault.Disabled, "the API %q is switched off", d.ApiEngineKey)
+	}
 	if c.Origin != OriginHTTP {
 		return nil
 	}

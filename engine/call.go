@@ -44,7 +44,11 @@ type Call struct {
 	Origin    Origin
 	RequestID string
 	ClientIP  string // for RateLimit of anonymous callers and V8.Request.Ip
-	Version   int    // run this stored version instead of the live one; 0 = live (test runs only)
+	// IdempotencyKey is the caller's name for this very request; a repeat of it gets the
+	// first answer (contract.md section 4.4). Empty: none. With one, Accept must set the
+	// Result's Answer.
+	IdempotencyKey string
+	Version        int // run this stored version instead of the live one; 0 = live (test runs only)
 	// Accept says, before anything is committed, whether the answer can be sent. Its error
 	// (result_invalid) fails the call. nil accepts everything.
 	Accept func(*Result) error
@@ -57,6 +61,8 @@ type Result struct {
 	ResponseType string // of the definition: auto, JSON, String, HTML, File
 	Response     jsbridge.Response
 	Execution    *Execution
+	Answer       *Answer // what Accept made of the result; of an earlier run when Replayed
+	Replayed     bool    // nothing ran: Answer is what was kept for the Idempotency-Key
 }
 
 // Execution is the one record of a call; metrics, log line and history are made from it.
@@ -82,6 +88,7 @@ type Execution struct {
 	Param       json.RawMessage // only with LogParam
 	Result      json.RawMessage // only with LogResult
 	Err         error
+	ReplayOf    string   // the execution whose kept answer was given; nothing ran
 	CorsOrigins []string // of the definition, for the server
 	consoleSize int
 }

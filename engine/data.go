@@ -62,6 +62,7 @@ func (s session) with(ctx context.Context, do func(Tx) error) error {
 		return err
 	}
 	s.f.x.Committed = true
+	s.f.scope.announce(s.f)
 	return nil
 }
 

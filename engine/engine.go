@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,13 +31,19 @@ type Config struct {
 	Caches    Caches
 	Settings  Settings
 
-	Versions       Versions         // nil: test runs of older versions are refused
-	Log            *slog.Logger     // one line a call; default discards
-	Observe        func(*Execution) // called once a call; default nothing
-	MaxCalls       int              // calls in flight on this node, waiting ones included; default 10000
-	MaxTenantCalls int              // of one tenant; default half of MaxCalls
-	MaxDepth       int              // nested calls below a root; default 32
-	MaxNested      int              // nested calls of one root; default 1000
+	Versions       Versions                       // nil: test runs of older versions are refused
+	Log            *slog.Logger                   // one line a call; default discards
+	Observe        func(*Execution)               // called once a call; default nothing
+	Unknown        func(context.Context, Unknown) // called for each outcome_unknown; default nothing
+	KeepAnswers    time.Duration                  // for an Idempotency-Key; default 24 h
+	MaxKept        int                            // bytes of an answer that is kept; default 1 MiB
+	MaxCalls       int                            // calls in flight on this node, waiting ones included; default 10000
+	MaxTenantCalls int                            // of one tenant; default half of MaxCalls
+	MaxDepth       int                            // nested calls below a root; default 32
+	Posts          Posts                          // nil: V8.Outbox.Send is refused
+	HTTP           HTTP                           // nil: V8.Http is refused
+	MaxHTTP        int                            // requests of V8.Http of one root with its nested calls; default 20
+	MaxNested      int                            // nested calls of one root; default 1000
 }
 
 // Engine runs calls. It is safe for concurrent use.
@@ -65,8 +72,11 @@ func New(cfg Config) (*Engine, error) {
 	}
 	cfg.MaxCalls = orDefault(cfg.MaxCalls, 10000)
 	cfg.MaxTenantCalls = orDefault(cfg.MaxTenantCalls, (cfg.MaxCalls+1)/2)
+	cfg.MaxKept = orDefault(cfg.MaxKept, 1<<20)
+	cfg.KeepAnswers = cmp.Or(cfg.KeepAnswers, 24*time.Hour)
 	cfg.MaxDepth = orDefault(cfg.MaxDepth, 32)
 	cfg.MaxNested = orDefault(cfg.MaxNested, 1000)
+	cfg.MaxHTTP = orDefault(cfg.MaxHTTP, 20)
 	return &Engine{cfg: cfg, rates: newRates(), gate: gate{max: int64(cfg.MaxCalls), maxTenant: int64(cfg.MaxTenantCalls)}}, nil
 }
 

@@ -26,12 +26,16 @@ func (f *frame) env() *jsbridge.Env {
 		},
 		Cache:  f.cache(),
 		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
+		Outbox: mailbox{f},
 		Invoke: f.nested,
 		Library: func(_ context.Context, name string) (*jsbridge.Program, error) {
 			return f.library(name)
 		},
 	}
-	if f.parent != nil {
+	if cfg.HTTP != nil {
+		env.HTTP = outside{f}
+	}
+	if f.parent != nil || c.Origin == OriginOutbox {
 		env.InvokeType = "Server"
 	}
 	if f.lease != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"apiengine/apis"
 	"apiengine/cache"
@@ -28,6 +29,7 @@ type desk struct {
 	events  []string
 	on      map[string]func() error // runs at the event
 	seen    []*engine.Execution
+	kept    *engine.Answer // for every Idempotency-Key
 }
 
 func newDesk(t testing.TB, change ...func(*engine.Config)) *desk {
@@ -166,7 +168,26 @@ func (b database) Begin(_ context.Context, g engine.Guard) (engine.Tx, error) {
 	return tx(b), nil
 }
 
+func (b database) Claim(_ context.Context, c engine.Claim) (engine.Attempt, *engine.Answer, error) {
+	return attempt{b.d}, b.d.kept, b.d.note("claim")
+}
+
+type attempt struct{ d *desk }
+
+func (a attempt) Renews() time.Duration       { return 0 }
+func (a attempt) Renew(context.Context) error { return nil }
+func (a attempt) End(_ context.Context, kept bool) error {
+	if kept {
+		return a.d.note("kept")
+	}
+	return a.d.note("free")
+}
+
 type tx struct{ d *desk }
+
+func (t tx) Complete(context.Context, engine.Attempt, engine.Answer) error {
+	return t.d.note("record")
+}
 
 func (t tx) Guard(context.Context, engine.Guard) error { return t.d.note("guard") }
 func (t tx) Exec(context.Context, string, map[string]any) (int64, error) {
@@ -181,8 +202,10 @@ func (t tx) Scalar(context.Context, string, map[string]any) (json.RawMessage, er
 func (t tx) Form(context.Context, engine.Form) (jsbridge.FormResult, error) {
 	return jsbridge.FormResult{}, t.d.note("form")
 }
-func (t tx) Savepoint(context.Context) (string, error)      { return "s", t.d.note("savepoint") }
-func (t tx) RollbackTo(context.Context, string) error       { return t.d.note("rollback-to") }
-func (t tx) ReleaseSavepoint(context.Context, string) error { return t.d.note("keep") }
-func (t tx) Commit(context.Context) error                   { return t.d.note("commit") }
-func (t tx) Rollback(context.Context) error                 { return t.d.note("rollback") }
+func (t tx) Send(context.Context, engine.Message) (bool, error) { return true, t.d.note("send") }
+func (t tx) Once(context.Context, string) (bool, error)         { return true, t.d.note("once") }
+func (t tx) Savepoint(context.Context) (string, error)          { return "s", t.d.note("savepoint") }
+func (t tx) RollbackTo(context.Context, string) error           { return t.d.note("rollback-to") }
+func (t tx) ReleaseSavepoint(context.Context, string) error     { return t.d.note("keep") }
+func (t tx) Commit(context.Context) error                       { return t.d.note("commit") }
+func (t tx) Rollback(context.Context) error                     { return t.d.note("rollback") }

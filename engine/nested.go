@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"apiengine/apis"
 	"apiengine/fault"
 )
 
@@ -62,6 +63,9 @@ func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
 	if c.Param, err = cleanParam(c.Param, nil, c.Origin); err != nil {
 		return nil, err
 	}
+	if err := f.clash(&api.Definition); err != nil {
+		return nil, err
+	}
 	child := &frame{tree: f.tree, parent: f, api: api, call: c, x: f.x}
 	mark := 0
 	if f.scope.staged != nil {
@@ -84,6 +88,21 @@ func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
 	default:
 		return out.Result, nil
 	}
+}
+
+// clash refuses a child that asks for effects at once (a locked API with Effects: immediate)
+// where it would join a transaction whose effects wait for the commit: it can have neither
+// its own way nor the caller's order. One that only has the default, immediate without a
+// lock, goes along with its caller.
+func (f *frame) clash(d *apis.Definition) error {
+	s := f.scope
+	joins := d.Transaction == "auto" && s.mode != "none"
+	asks := d.Lock && d.Effects == "immediate"
+	if waits := s.stages || s.staged != nil && !s.staged.Empty(); !joins || !asks || !waits {
+		return nil
+	}
+	return fault.New(fault.ScriptError, "%s has Effects: immediate, but it would join the transaction of %s, whose effects wait for the commit; leave Effects out, or give it Transaction: own",
+		d.ApiEngineKey, f.api.Definition.ApiEngineKey)
 }
 
 // depth is 0 for the root.

@@ -45,6 +45,9 @@ func (f *frame) inside(ctx context.Context) (report jsbridge.Report, err error) 
 	if !commits(report.Outcome) {
 		return report, f.undo(ctx, nil)
 	}
+	if err := f.record(ctx); err != nil { // the answer, beside the work
+		return report, f.undo(ctx, err)
+	}
 	if err := f.checkAfter(ctx); err != nil {
 		return report, f.undo(ctx, err)
 	}
@@ -79,7 +82,8 @@ func (f *frame) acquire(ctx context.Context) error {
 	if f.parent != nil {
 		plan.Wait = min(plan.Wait, patience(remaining(f.parent.deadline)))
 	}
-	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey})
+	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey, Note: f.x.ID,
+		Floor: f.tree.floors[key.String()]})
 	if err != nil {
 		return inOwnWords(err, d.LockMsg)
 	}

@@ -130,6 +130,49 @@ func TestAcceptComesBeforeTheCommit(t *testing.T) {
 	}
 }
 
+// Where the claim of an Idempotency-Key and its answer stand in the order of a call.
+func TestTheOrderOfAKeyedCall(t *testing.T) {
+	unknown := fault.New(fault.OutcomeUnknown, "who knows")
+	accept := func(r *engine.Result) error { r.Answer = &engine.Answer{Body: r.Body}; return nil }
+	for _, c := range []struct {
+		name, code string
+		kept       *engine.Answer
+		on         map[string]func() error
+		history    string
+		outcome    string
+	}{
+		{name: "committed", code: writes + done, history: "claim acquire begin+guard exec record confirm commit flush release kept", outcome: "ok"},
+		{name: "no work", code: done, history: "claim acquire begin+guard record confirm commit release kept", outcome: "ok"},
+		{name: "Code 0", code: writes + "return { Code: 0 };", history: "claim acquire begin+guard exec rollback release free", outcome: "business"},
+		{name: "thrown", code: writes + "throw 1;", history: "claim acquire begin+guard exec rollback release free", outcome: "script_error"},
+		{name: "replayed", code: writes + done, kept: &engine.Answer{Execution: "first"}, history: "claim", outcome: "ok"},
+		{name: "in progress", code: done, on: map[string]func() error{"claim": func() error { return fault.New(fault.IdempotencyInProgress, "runs") }},
+			history: "claim", outcome: "idempotency_in_progress"},
+		{name: "taken over", code: writes + done, on: map[string]func() error{"record": func() error { return fault.New(fault.IdempotencyInProgress, "taken over") }},
+			history: "claim acquire begin+guard exec record rollback release free", outcome: "idempotency_in_progress"},
+		{name: "lost", code: writes + done, on: map[string]func() error{"confirm": func() error { return errors.New("lost") }},
+			history: "claim acquire begin+guard exec record confirm rollback free", outcome: "lease_lost"},
+		{name: "commit refused", code: writes + done, on: map[string]func() error{"commit": func() error { return fault.New(fault.StoreUnavailable, "down") }},
+			history: "claim acquire begin+guard exec record confirm commit release free", outcome: "store_unavailable"},
+		{name: "nobody knows", code: writes + done, on: map[string]func() error{"commit": func() error { return unknown }},
+			history: "claim acquire begin+guard exec record confirm commit invalidate release kept", outcome: "outcome_unknown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.add(t, apis.Definition{ApiEngineKey: "run", Lock: true, ApiV8Code: c.code})
+			d.on, d.kept = c.on, c.kept
+			res, err := d.Invoke(context.Background(), engine.Call{Tenant: "t", Key: "run", Method: "POST", Origin: engine.OriginHTTP,
+				Caller: engine.Caller{ID: "me"}, Accept: accept, IdempotencyKey: "k"})
+			if got := d.history(); got != c.history || res.Execution.Outcome != c.outcome {
+				t.Errorf("%s (%v)\ngot  %s\nwant %s", res.Execution.Outcome, err, got, c.history)
+			}
+			if res.Replayed != (c.kept != nil) {
+				t.Errorf("replayed: %v", res.Replayed)
+			}
+		})
+	}
+}
+
 // BenchmarkInvoke is the engine's own cost of a call that does nothing.
 func BenchmarkInvoke(b *testing.B) {
 	d := newDesk(b, func(c *engine.Config) { c.Observe = nil })

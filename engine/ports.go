@@ -20,6 +20,9 @@ type Database interface {
 	Begin(ctx context.Context, g Guard) (Tx, error)
 	// Serial reports that a second transaction would wait for an open one (SQLite).
 	Serial() bool
+	// Claim claims an Idempotency-Key, or returns the answer that is kept for it. Errors:
+	// idempotency_in_progress, idempotency_mismatch, store_unavailable.
+	Claim(ctx context.Context, c Claim) (Attempt, *Answer, error)
 }
 
 // Guard asks for the fence guard of one lock (lock-protocol.md section 1).
@@ -33,6 +36,7 @@ type Guard struct {
 // Tx is a transaction. Its errors carry the Kinds stale_fence, store_unavailable,
 // outcome_unknown or script_error.
 type Tx interface {
+	Mailbox
 	Guard(ctx context.Context, g Guard) error
 	Query(ctx context.Context, sql string, params map[string]any) (json.RawMessage, int, error)
 	Scalar(ctx context.Context, sql string, params map[string]any) (json.RawMessage, error)
@@ -41,6 +45,9 @@ type Tx interface {
 	Savepoint(ctx context.Context) (name string, err error)
 	RollbackTo(ctx context.Context, name string) error
 	ReleaseSavepoint(ctx context.Context, name string) error
+	// Complete writes the answer of an attempt of this database; idempotency_in_progress
+	// when another attempt has taken its key over.
+	Complete(ctx context.Context, a Attempt, ans Answer) error
 	// Commit does not end with ctx: a commit that is under way is seen through.
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context) error

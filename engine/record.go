@@ -118,6 +118,9 @@ func (x *Execution) attrs() []slog.Attr {
 	if x.CallerID != "" {
 		as = append(as, slog.String("caller", x.CallerID))
 	}
+	if x.ReplayOf != "" {
+		as = append(as, slog.String("replay_of", x.ReplayOf))
+	}
 	if x.Lock != "" {
 		as = append(as, slog.String("lock", x.Lock), slog.Int64("token", x.Token),
 			millis("lock_wait_ms", x.LockWait), millis("lock_hold_ms", x.LockHold))

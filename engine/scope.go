@@ -21,6 +21,7 @@ type scope struct {
 	staged    Staged          // nil: nothing has been staged
 	stages    bool            // writes of the frame that began it wait for the commit
 	taken     []taken         // locks taken inside, oldest first
+	posted    bool            // messages go out with the commit
 	committed bool            // what was to be kept has been, under locks that were checked
 }
 
@@ -57,12 +58,12 @@ func (f *frame) cache() jsbridge.Cache {
 	staged := f.api.Definition.Effects == "staged"
 	switch {
 	case s.staged != nil && (staged || s.stages || !s.staged.Empty()):
-		return s.staged
+		return acting{s.staged, f.tree, true}
 	case staged || s.stages:
 		s.staged = caches.Stage(f.call.Tenant)
-		return s.staged
+		return acting{s.staged, f.tree, true}
 	}
-	return caches.For(f.call.Tenant)
+	return acting{caches.For(f.call.Tenant), f.tree, false}
 }
 
 // pending reports whether the scope has anything to commit or to apply.
@@ -214,6 +215,7 @@ func (f *frame) commit(ctx context.Context) error {
 			return f.undo(ctx, err)
 		}
 		f.scope.committed, f.x.Committed = true, true
+		f.scope.announce(f)
 	}
 	return nil
 }
@@ -275,6 +277,9 @@ func (f *frame) release(ctx context.Context, err error) error {
 		last.unwatch()
 		lost := last.lease.Release(ctx)
 		f.x.released(last.lease)
+		if lost == nil {
+			f.tree.whole = append(f.tree.whole, last.lease)
+		}
 		f.tree.leases = slices.DeleteFunc(f.tree.leases, func(l *lockwrap.Lease) bool { return l == last.lease })
 		if lost != nil && !s.committed && (err == nil || overtaken(err, lost)) {
 			err = lost

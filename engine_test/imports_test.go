@@ -30,20 +30,23 @@ var arrows = map[string][]string{
 	"store/tenantdb/internal/litedb":  {},
 	"store/tenantdb/internal/sqltext": {"fault"},
 	"cache":                           {"fault"},
+	"egress":                          {"fault"},
 
 	"jsbridge": {"fault", "nearest"},
 
 	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap", "nearest"},
 
+	"outbox":          {"engine", "fault"},
 	"server":          {"engine", "apis", "fault"},
 	"internal/client": {"apis", "fault"},
 	"examples":        {},
 
 	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "lockwrap/postgres", "lockwrap/etcd", "apis", "store",
-		"store/tenantdb", "cache", "jsbridge", "engine", "server", "internal/client", "examples"},
+		"store/tenantdb", "cache", "jsbridge", "engine", "outbox", "egress", "server", "internal/client", "examples"},
 	"cmd/apiengine": {"internal/app"},
 
 	"internal/testserver": {},
+	"internal/faultproxy": {},
 }
 
 func TestImportGraph(t *testing.T) {

@@ -91,7 +91,7 @@ func TestAChildsStaleGuardEndsTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	tag, err := conn.Exec(t.Context(), "UPDATE _apiengine_tenant_"+tenant+"._apiengine_fence SET token = 9007199254740000")
+	tag, err := conn.Exec(t.Context(), "UPDATE "+`"_apiengine_tenant_`+tenant+`:own"`+"._apiengine_fence SET token = 9007199254740000")
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("%d rows, %v", tag.RowsAffected(), err)
 	}

@@ -108,7 +108,7 @@ func TestUnknownNames(t *testing.T) {
 	b := newBridge(t, Config{})
 	for _, c := range []struct{ code, want string }{
 		{`V8.Parm`, `V8 has no Parm; did you mean Param?`},
-		{`V8.Http.Get('x')`, `V8 has no Http`},
+		{`V8.Zzz.Send('x')`, `V8 has no Zzz`}, {`V8.Sms.Send('x')`, `V8.Sms is not offered: call the provider's API with V8.Http`},
 		{`V8.Cache.Gett('x')`, `V8.Cache has no Gett; did you mean Get?`},
 		{`V8.Db.FromSQL2('x')`, `V8.Db has no FromSQL2; did you mean FromSql?`},
 		{`V8.Db.FromSql('x').ToList()`, `statement.ToList is not offered: use ToArray()`},

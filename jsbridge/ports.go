@@ -28,6 +28,8 @@ type Env struct {
 
 	Secret func(ctx context.Context, name string) (string, error)
 	Cache  Cache
+	Outbox Outbox
+	HTTP   HTTP
 	DB     func(name string) (Database, error) // "" is V8.Db, else V8.Dbs.<name>
 	Invoke func(ctx context.Context, key string, param json.RawMessage) (json.RawMessage, error)
 	// Library finds the script of V8.Use by its name, in any case; it is asked once a run.

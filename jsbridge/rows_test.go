@@ -2,6 +2,7 @@ package jsbridge
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -40,6 +41,9 @@ var rowCalls = map[string]rowCall{
 	"Query.First":           {want: `{"a":1}`},
 	"Query.ToScalar":        {want: `[{"a":1}]`}, // the fake's only answer
 	"Query.ExecuteNonQuery": {want: `1`},
+
+	"Outbox.Send": {args: []string{`{EventId: 'e1', Type: 't', Data: {a: 1}, Target: 'api'}`}, want: `true`, wrong: map[int]string{0: `'x'`}},
+	"Inbox.Once":  {args: []string{`'e1'`}, want: `true`},
 
 	"ApiEngine.Run": {args: []string{`'child'`, `{a: 1}`}, want: `{"child":{"a":1}}`, wrong: map[int]string{0: `5`, 1: `'x'`}},
 	"Use":           {args: []string{`'lib/money'`}, want: `{"unit":"cent"}`},
@@ -81,7 +85,20 @@ func formCall(op string) rowCall {
 	return rowCall{args: []string{`'t'`, `{Id: 1}`, `V8.DbTrans`}, want: `{"Code":1,"Data":["` + op + `"],"DataCount":0,"Msg":""}`, wrong: map[int]string{0: `5`, 1: `'x'`}}
 }
 
+// httpCall is what the echo of rowEnv answers.
+func httpCall(name string) rowCall {
+	c := rowCall{args: []string{`'https://example.com/a'`}, want: `"` + strings.ToUpper(strings.TrimSuffix(name, "Response")) + ` https://example.com/a"`, wrong: map[int]string{0: `5`}}
+	if strings.HasSuffix(name, "Response") {
+		raw := base64.StdEncoding.EncodeToString([]byte(strings.Trim(c.want, `"`)))
+		c.want = `{"StatusCode":200,"Content":` + c.want + `,"Headers":{},"RawBytes":"` + raw + `","ErrorMessage":""}`
+	}
+	return c
+}
+
 func callOf(f Func) (rowCall, bool) {
+	if name, ok := strings.CutPrefix(f.Name, "Http."); ok {
+		return httpCall(name), true
+	}
 	if op, ok := strings.CutPrefix(f.Name, "FormEngine."); ok && (strings.HasPrefix(op, "Get") || !strings.Contains(op, "TableData") && !strings.HasSuffix(op, "Batch")) {
 		return formCall(op), true
 	}
@@ -101,8 +118,22 @@ func (d *onForm) Form(_ context.Context, op, _ string, _ json.RawMessage) (FormR
 	return FormResult{Code: 1, Data: json.RawMessage(`["` + op + `"]`)}, nil
 }
 
+// post is an outbox that takes everything, echo a server that answers with the request.
+type (
+	post struct{}
+	echo struct{}
+)
+
+func (post) Send(context.Context, Event) (bool, error)  { return true, nil }
+func (post) Once(context.Context, string) (bool, error) { return true, nil }
+
+func (echo) Do(_ context.Context, r HTTPRequest) (HTTPResponse, error) {
+	return HTTPResponse{Status: 200, Body: []byte(r.Method + " " + r.URL)}, nil
+}
+
 func rowEnv() *Env {
 	e := env()
+	e.Outbox, e.HTTP = post{}, echo{}
 	e.Cache = &memCache{strings: map[string]string{"k": "5"}, hashes: map[string]map[string]string{"h": {"f": "1"}}}
 	e.DB = func(string) (Database, error) { return &onForm{fakeDB{rows: `[{"a":1}]`, n: 1}}, nil }
 	e.Lock = &fakeLock{}

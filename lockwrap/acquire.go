@@ -21,6 +21,7 @@ type Request struct {
 	Key   Key
 	Plan  budget.Plan // Lease, Renew, Hold, Wait and Margin count here; see package budget
 	API   string      // shown as the holder to those who wait; cut after 100 bytes
+	Note  string      // shown beside API to administrators, such as the run's id; cut after 100 bytes
 	Floor int64       // the token will be greater than this; 0 to 2^53 - 2^20
 }
 
@@ -77,7 +78,7 @@ func (m *Manager) acquire(ctx context.Context, r Request) (*Lease, error) {
 		return nil, context.Cause(ctx)
 	}
 	now := time.Now()
-	h := &hunt{m: m, r: r, lock: m.cfg.Prefix + ":{" + r.Key.String() + "}", holder: m.newHolder(), api: label(r.API),
+	h := &hunt{m: m, r: r, lock: m.cfg.Prefix + ":{" + r.Key.String() + "}", holder: m.newHolder(), api: labels(r.API, r.Note),
 		began: now, until: now.Add(r.Plan.Wait), limit: m.attempt(r.Plan.Lease)}
 	var ok bool
 	if h.w, ok = m.lines.join(h, m.cfg.MaxQueue); !ok {

@@ -134,7 +134,7 @@ func (l *Lease) limit() time.Time {
 	return l.endsAt().Add(-l.plan.Margin)
 }
 
-func (l *Lease) by() Holder { return Holder{API: l.api, Since: l.sent} }
+func (l *Lease) by() Holder { return Holder{API: l.api, Since: l.sent}.apart() }
 
 // expire is the timer's function: it waits on when a renewal has moved the limit.
 func (l *Lease) expire() {

@@ -43,7 +43,7 @@ func (x *exchange) call() reply {
 		return x.fail(err)
 	}
 	c.Tenant, c.Caller = tenant, id.Caller
-	c.Accept = func(res *engine.Result) error { return x.s.cfg.Answers.Check(res, x.r.Host) }
+	c.Accept = func(res *engine.Result) error { return x.accept(res, c.IdempotencyKey != "") }
 	x.admin = id.may(RoleAdmin)
 	res, err := x.s.cfg.Engine.Invoke(x.r.Context(), c)
 	x.record(res)
@@ -81,8 +81,9 @@ func (x *exchange) compose(t target, query url.Values) (engine.Call, error) {
 	if err != nil {
 		return engine.Call{}, err
 	}
-	if _, ok := r.Header["Idempotency-Key"]; ok {
-		return engine.Call{}, refuse(fault.BadRequest, "the Idempotency-Key header is not supported yet; without it a repeated call runs again")
+	once, err := idempotencyKey(r.Header)
+	if err != nil {
+		return engine.Call{}, err
 	}
 	p, err := x.readParams(query)
 	if err != nil {
@@ -96,6 +97,7 @@ func (x *exchange) compose(t target, query url.Values) (engine.Call, error) {
 	return engine.Call{
 		Key: t.key, Path: cmp.Or(t.path, r.URL.EscapedPath()), Method: method, Param: p.object, Files: p.files,
 		Header: headerMap(r), Origin: engine.OriginHTTP, RequestID: x.requestID, ClientIP: x.clientIP(),
+		IdempotencyKey: once,
 	}, nil
 }
 

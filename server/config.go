@@ -44,6 +44,9 @@ type Admin struct {
 	Tokens      TokenAdmin
 	Tenants     Tenants
 	Secrets     Secrets
+	Outbox      Outbox
+	Locks       Locks
+	Audit       Audit
 }
 
 // Config sets up a Server. Engine is required; a zero field takes its default.
@@ -52,8 +55,10 @@ type Config struct {
 	Tokens Tokens     // nil: no token of this server is known
 	JWT    *JWTConfig // nil: no JWT is accepted
 	Admin  Admin
-	Checks []Check // of /readyz
-	Log    *slog.Logger
+	// Outcomes tells what became of runs; nil: its route does not exist.
+	Outcomes Outcomes
+	Checks   []Check // of /readyz
+	Log      *slog.Logger
 
 	Addr           string         // of HTTPServer; default 127.0.0.1:8080
 	MaxBody        int64          // bytes of a request body; default 10 MiB

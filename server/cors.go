@@ -11,7 +11,7 @@ import (
 	"apiengine/fault"
 )
 
-const exposed = "X-Request-Id, X-Execution-Id, X-Fencing-Token, X-Lock-Wait-Ms, Retry-After, RateLimit, RateLimit-Policy"
+const exposed = "X-Request-Id, X-Execution-Id, X-Fencing-Token, X-Lock-Wait-Ms, Idempotency-Replayed, Retry-After, RateLimit, RateLimit-Policy"
 
 // cors lets a browser of an allowed origin read the answer, be it a refusal. It never
 // allows credentials: tokens travel in a header that the page sets itself.

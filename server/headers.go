@@ -27,7 +27,7 @@ var scriptHeaderNames = []string{
 // keptHeaders can be neither set by a script nor allowed by the policy: they are how
 // messages are framed, or the platform's own word.
 var keptHeaders = []string{
-	"Connection", "Content-Length", "Date", "Keep-Alive", "Location", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer",
+	"Connection", "Content-Length", "Date", "Idempotency-Replayed", "Keep-Alive", "Location", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "X-Content-Type-Options", "X-Execution-Id", "X-Fencing-Token", "X-Lock-Wait-Ms", "X-Request-Id",
 }
 

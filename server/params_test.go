@@ -205,7 +205,6 @@ func TestWhatTheScriptSeesOfHeaders(t *testing.T) {
 
 func TestRefusedHeaders(t *testing.T) {
 	for _, c := range []struct{ header, want string }{
-		{"Idempotency-Key: 1", "not supported yet"},
 		{"Content-Encoding: gzip", "uncompressed"},
 	} {
 		a := post("", ctJSON, `{}`)

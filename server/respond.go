@@ -35,6 +35,9 @@ func (x *exchange) record(res *engine.Result) {
 // result_invalid, and says that the run itself is done: AnswerPolicy.Check finds the
 // same faults before the commit when the engine asks it.
 func (x *exchange) answer(res *engine.Result) reply {
+	if res.Answer != nil {
+		return x.sendKept(res)
+	}
 	if err := x.s.cfg.Answers.checkResponse(res, x.r.Host); err != nil {
 		return x.fail(committed(err, res))
 	}

@@ -57,6 +57,7 @@ func (s *Server) routes() http.Handler {
 	m.Get("/readyz", s.handle((*exchange).readyz))
 	m.Head("/readyz", s.handle((*exchange).readyz))
 	s.mountAdmin(m)
+	s.mountOutcome(m)
 	call := s.handle((*exchange).call)
 	m.Handle("/apiengine/*", call)
 	m.NotFound(call)

@@ -178,7 +178,10 @@ func (t adminTokens) Authenticate(ctx context.Context, plain string) (server.Ide
 		Caller: engine.Caller{ID: found.ID, Account: found.Name, Name: found.Name, Roles: found.Roles}}, nil
 }
 
-type adminTenants struct{ *store.Store }
+type adminTenants struct {
+	*store.Store
+	databases *databases
+}
 
 func (t adminTenants) List(ctx context.Context) ([]server.TenantInfo, error) {
 	list, err := t.Tenants(ctx)
@@ -194,6 +197,9 @@ func (t adminTenants) List(ctx context.Context) ([]server.TenantInfo, error) {
 
 func (t adminTenants) Create(ctx context.Context, name string) (server.TenantInfo, error) {
 	made, err := t.CreateTenant(ctx, name)
+	if err == nil { // its database, role and all, so that what is missing shows now and not in the first call
+		_, err = t.databases.tenant(ctx, made.Name)
+	}
 	return server.TenantInfo{Name: made.Name, CreatedAt: made.CreatedAt}, err
 }
 

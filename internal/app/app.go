@@ -10,18 +10,22 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"apiengine/egress"
 	"apiengine/engine"
 	"apiengine/jsbridge"
 	"apiengine/lockwrap"
+	"apiengine/outbox"
 	"apiengine/server"
 	"apiengine/store"
 )
@@ -36,9 +40,13 @@ type App struct {
 	databases *databases
 	bridge    *jsbridge.Bridge
 	locks     *lockwrap.Manager
+	outcomes  *outcomes
 	pool      *pgxpool.Pool
 	server    *server.Server
-	newToken  string // the admin token that this start made, to be shown once
+	outside   *egress.Client
+	relay     *outbox.Relay
+	listening atomic.Pointer[netip.AddrPort] // where Serve listens
+	newToken  string                         // the admin token that this start made, to be shown once
 
 	closers []func(context.Context) error // in the order of opening
 }
@@ -57,7 +65,7 @@ func Open(ctx context.Context, s Settings, log *slog.Logger) (a *App, err error)
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openEngine, a.openServer, a.openAdmin,
+		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openOutside, a.openEngine, a.openRelay, a.openServer, a.openAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return a, err
@@ -121,7 +129,8 @@ func databaseName(s *Settings) string {
 }
 
 func (a *App) openDatabases(context.Context) error {
-	a.databases = &databases{pool: a.pool, dir: a.Settings.DataDir, sync: a.Settings.SqliteSync, store: a.Store}
+	a.databases = &databases{pool: a.pool, dir: a.Settings.DataDir, sync: a.Settings.SqliteSync, store: a.Store,
+		shared: a.Settings.TenantRoles == "off"}
 	a.onClose(func(context.Context) error { a.databases.close(); return nil })
 	return nil
 }
@@ -141,10 +150,13 @@ func (a *App) openEngine(ctx context.Context) error {
 	}
 	catalog := newCatalog()
 	a.library = &library{store: a.Store, catalog: catalog, log: a.Log}
+	a.outcomes = &outcomes{store: a.Store, databases: a.databases, log: a.Log}
 	a.Engine, err = engine.New(engine.Config{
 		Catalog: catalog, Locks: a.locks, Bridge: a.bridge, Databases: a.databases, Caches: caches,
 		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
+		Posts: posts{a}, HTTP: scriptHTTP{a.outside}, MaxHTTP: a.Settings.HTTPMaxCalls,
 		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
+		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers,
 	})
 	if err != nil {
 		return err

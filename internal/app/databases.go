@@ -18,10 +18,11 @@ import (
 // databases opens each tenant's own database once and keeps it: an SQLite file in
 // data-dir/tenants, or a schema of its own in PostgreSQL.
 type databases struct {
-	pool  *pgxpool.Pool // nil: SQLite
-	dir   string
-	sync  string
-	store *store.Store
+	pool   *pgxpool.Pool // nil: SQLite
+	shared bool          // tenants share the pool's role
+	dir    string
+	sync   string
+	store  *store.Store
 
 	mu   sync.Mutex
 	open map[string]*tenantdb.DB
@@ -68,7 +69,7 @@ func (d *databases) connect(ctx context.Context, tenant string) (*tenantdb.DB, e
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if d.pool != nil {
-		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant})
+		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant, Shared: d.shared})
 	}
 	return tenantdb.OpenSQLite(ctx, tenantdb.SQLiteConfig{Path: filepath.Join(d.dir, "tenants", tenant+".db"), Sync: d.sync})
 }
@@ -93,6 +94,14 @@ func (d database) Begin(ctx context.Context, g engine.Guard) (engine.Tx, error) 
 	return transaction{tx}, nil
 }
 
+func (d database) Claim(ctx context.Context, c engine.Claim) (engine.Attempt, *engine.Answer, error) {
+	a, kept, err := d.db.Claim(ctx, tenantdb.Claim{ID: c.ID, Fingerprint: c.Fingerprint, Execution: c.Execution, Keep: c.Keep})
+	if err != nil || kept != nil {
+		return nil, (*engine.Answer)(kept), err
+	}
+	return a, nil, nil
+}
+
 func (d database) Serial() bool { return d.db.Dialect() == "sqlite" }
 
 // transaction turns a tenantdb.Tx into the engine's port.
@@ -100,6 +109,14 @@ type transaction struct{ *tenantdb.Tx }
 
 func (t transaction) Guard(ctx context.Context, g engine.Guard) error {
 	return t.Tx.Guard(ctx, tenantdb.Guard(g))
+}
+
+func (t transaction) Complete(ctx context.Context, a engine.Attempt, ans engine.Answer) error {
+	mine, ok := a.(*tenantdb.Attempt)
+	if !ok {
+		return fault.New(fault.Internal, "an attempt of another database")
+	}
+	return t.Tx.Complete(ctx, mine, tenantdb.Answer(ans))
 }
 
 func (t transaction) Form(ctx context.Context, f engine.Form) (jsbridge.FormResult, error) {

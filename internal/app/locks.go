@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"apiengine/apis"
@@ -32,6 +33,9 @@ func (a *App) lockBackend(ctx context.Context) (lockwrap.Backend, error) {
 		b, err := lockredis.New(lockredis.Config{URL: a.Settings.RedisURL})
 		if err != nil {
 			return nil, &SettingError{"redis-url", err.Error()}
+		}
+		if err := a.checkRedisLock(ctx, b); err != nil {
+			return nil, errors.Join(err, b.Close())
 		}
 		return b, nil
 	}

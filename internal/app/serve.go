@@ -43,7 +43,9 @@ func (a *App) openServer(context.Context) (err error) {
 	cfg := server.Config{
 		Engine: a.Engine, Tokens: adminTokens{a.Store}, Log: a.Log, Addr: s.Addr, MaxBody: s.MaxBody,
 		Admin: server.Admin{Definitions: adminDefinitions{a.library}, Planner: planner{a.Engine}, Schema: adminSchema{a.databases},
-			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store}, Secrets: adminSecrets{a.Store}},
+			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}, Outbox: adminOutbox{a},
+			Locks: adminLocks{a.locks, a.Store}, Audit: adminAudit{a.Store}},
+		Outcomes:  a.outcomes,
 		Checks:    a.checks(),
 		Answers:   server.AnswerPolicy{RedirectHosts: s.RedirectHosts},
 		Always200: s.StatusMode == "always200",
@@ -84,14 +86,18 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return &SettingError{"addr", "cannot be listened on: " + err.Error()}
 	}
+	a.listensAt(l.Addr())
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return a.library.follow(background) })
+	group.Go(func() error { return a.databases.keepClean(background, a.cleaned) })
+	group.Go(func() error { return a.outcomes.follow(background) })
 	if err := a.loadFolders(background, group); err != nil {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())
 	}
+	group.Go(func() error { return a.deliver(ctx, background) })
 	h, calls := a.server.HTTPServer(), newRunning()
 	h.Handler = calls.count(h.Handler)
 	group.Go(func() error {

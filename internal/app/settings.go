@@ -22,6 +22,7 @@ type Settings struct {
 	Addr        string `default:"127.0.0.1:8080" env:"APIENGINE_ADDR" help:"Address to listen on. Loopback unless you say otherwise."`
 	DataDir     string `default:"./data" env:"APIENGINE_DATA_DIR" help:"Folder for the embedded databases, the first admin token and the secret key."`
 	DatabaseURL string `name:"database-url" env:"APIENGINE_DATABASE_URL" secret:"url" help:"PostgreSQL, postgres://... None: SQLite in data-dir."`
+	TenantRoles string `default:"on" enum:"on,off" env:"APIENGINE_TENANT_ROLES" help:"on: each tenant's statements run under a PostgreSQL role of its own (needs CREATEROLE, or roles made by hand); off: under the role of database-url."`
 	RedisURL    string `name:"redis-url" env:"APIENGINE_REDIS_URL" secret:"url" help:"Redis for lock and cache: redis://, rediss://, redis-sentinel://h1,h2/master, redis-cluster://h1,h2. None: both embedded."`
 	LockBackend string `default:"auto" env:"APIENGINE_LOCK_BACKEND" help:"auto (redis if set, else embedded), redis or embedded."`
 	LockVerify  string `default:"fresh" enum:"fresh,always" env:"APIENGINE_LOCK_VERIFY" help:"fresh: a fresh grant is confirmed by the local clock before the script; always: by the backend."`
@@ -44,10 +45,22 @@ type Settings struct {
 	TrustedProxies []string `env:"APIENGINE_TRUSTED_PROXIES" help:"Networks (CIDR) whose X-Forwarded-For is believed."`
 	RedirectHosts  []string `env:"APIENGINE_REDIRECT_HOSTS" help:"Hosts other than our own that V8.Response.Redirect may name."`
 
+	HTTPAllow    []string `name:"http-allow" env:"APIENGINE_HTTP_ALLOW" help:"What V8.Http and the outbox may reach beside public addresses: host, host:port, or a network such as 10.0.0.0/8."`
+	HTTPMaxBody  int64    `name:"http-max-body" default:"10485760" env:"APIENGINE_HTTP_MAX_BODY" help:"Largest answer to V8.Http in bytes, unpacked."`
+	HTTPMaxCalls int      `name:"http-max-calls" default:"20" env:"APIENGINE_HTTP_MAX_CALLS" help:"Requests of V8.Http that one call may send, with its nested calls."`
+
+	OutboxAttempts int           `default:"20" env:"APIENGINE_OUTBOX_ATTEMPTS" help:"Tries to deliver a message before it is a dead letter."`
+	OutboxBackoff  time.Duration `default:"5s" env:"APIENGINE_OUTBOX_BACKOFF" help:"Pause before the second try, doubled for each further one up to 1h."`
+	OutboxLease    time.Duration `default:"30s" env:"APIENGINE_OUTBOX_LEASE" help:"How long the messages that a node was delivering wait after it has died."`
+	OutboxKeep     time.Duration `default:"168h" env:"APIENGINE_OUTBOX_KEEP" help:"How long delivered messages are kept; a repeated EventId is known as long."`
+	InboxKeep      time.Duration `default:"2160h" env:"APIENGINE_INBOX_KEEP" help:"How long V8.Inbox.Once remembers."`
+
 	JWTIssuer      string `name:"jwt-issuer" env:"APIENGINE_JWT_ISSUER" help:"Issuer whose JWTs are accepted. None: only this server's tokens."`
 	JWTAudience    string `name:"jwt-audience" env:"APIENGINE_JWT_AUDIENCE" help:"Audience that a JWT must have."`
 	JWTKeys        string `name:"jwt-jwks-url" env:"APIENGINE_JWT_JWKS_URL" help:"Address of the issuer's keys (JWKS)."`
 	JWTTenantClaim string `name:"jwt-tenant-claim" env:"APIENGINE_JWT_TENANT_CLAIM" help:"Claim that names a JWT's tenant. None: every JWT belongs to the tenant default."`
+
+	KeepAnswers time.Duration `default:"24h" env:"APIENGINE_KEEP_ANSWERS" help:"How long the answer to an Idempotency-Key is kept."`
 
 	Grace     time.Duration `default:"30s" env:"APIENGINE_GRACE" help:"Longest that a shutdown waits for running calls."`
 	LogLevel  string        `default:"info" enum:"debug,info,warn,error" env:"APIENGINE_LOG_LEVEL" help:"Least level that is logged."`
@@ -83,7 +96,16 @@ func (s *Settings) Check() error {
 		{"admin-token", adminTokenProblem(s.AdminToken)},
 		{"secret-key", secretKeyProblem(s.SecretKey)},
 		{"jwt-jwks-url", s.jwtProblem()},
+		{"keep-answers", positiveProblem(s.KeepAnswers)},
 		{"grace", positiveProblem(s.Grace)},
+		{"http-allow", allowProblem(s.HTTPAllow)},
+		{"http-max-body", atLeastOne(s.HTTPMaxBody)},
+		{"http-max-calls", atLeastOne(int64(s.HTTPMaxCalls))},
+		{"outbox-attempts", atLeastOne(int64(s.OutboxAttempts))},
+		{"outbox-backoff", positiveProblem(s.OutboxBackoff)},
+		{"outbox-lease", leaseProblem(s.OutboxLease)},
+		{"outbox-keep", positiveProblem(s.OutboxKeep)},
+		{"inbox-keep", positiveProblem(s.InboxKeep)},
 	}
 	for _, c := range checks {
 		if c.err != "" {

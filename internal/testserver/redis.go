@@ -2,7 +2,7 @@ package testserver
 
 import (
 	"context"
-	"fmt"
+	"crypto/tls"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -18,10 +18,14 @@ type RedisServer struct {
 	Port int
 	dir  string
 	args []string
+	tls  *tls.Config // of this process's own look whether it is up; nil: in plain
 }
 
+// Addr is the server's host:port.
+func (s *RedisServer) Addr() string { return "127.0.0.1:" + strconv.Itoa(s.Port) }
+
 // URL is the server's address as the settings take it.
-func (s *RedisServer) URL() string { return "redis://127.0.0.1:" + strconv.Itoa(s.Port) }
+func (s *RedisServer) URL() string { return "redis://" + s.Addr() }
 
 // NewRedis starts a server for one test; args are further redis-server arguments such as
 // "--maxmemory", "10mb". It is stopped when the test ends.
@@ -31,7 +35,12 @@ func NewRedis(t testing.TB, args ...string) *RedisServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &RedisServer{Port: port, dir: t.TempDir(), args: args}
+	return newRedis(t, &RedisServer{Port: port, args: args})
+}
+
+func newRedis(t testing.TB, s *RedisServer) *RedisServer {
+	t.Helper()
+	s.dir = t.TempDir()
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +69,7 @@ func (s *RedisServer) start() error {
 		return err
 	}
 	return await(s.Process, func(ctx context.Context) error {
-		c := redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", s.Port)})
+		c := redis.NewClient(&redis.Options{Addr: s.Addr(), TLSConfig: s.tls})
 		defer c.Close()
 		return c.Ping(ctx).Err()
 	})

@@ -12,10 +12,10 @@ import (
 )
 
 var endTests = []test{
-	{name: "a panic in the callback releases and goes on", run: panics},
-	{name: "the callback's error and the release's are both kept", run: bothErrors},
-	{name: "a caller that hangs up in the callback leaves no lock", run: hangUp},
-	{name: "Close: waiters fail at once, holders may release", run: closes},
+	{"a panic in the callback releases and goes on", panics},
+	{"the callback's error and the release's are both kept", bothErrors},
+	{"a caller that hangs up in the callback leaves no lock", hangUp},
+	{"Close: waiters fail at once, holders may release", closes},
 }
 
 func panics(s *suite) {

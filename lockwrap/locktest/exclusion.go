@@ -12,9 +12,9 @@ import (
 )
 
 var exclusionTests = []test{
-	{name: "no update is lost between nodes and goroutines", run: noLostUpdate},
-	{name: "tokens rise strictly", run: tokensRise},
-	{name: "two keys do not exclude each other", run: keysApart},
+	{"no update is lost between nodes and goroutines", noLostUpdate},
+	{"tokens rise strictly", tokensRise},
+	{"two keys do not exclude each other", keysApart},
 }
 
 func noLostUpdate(s *suite) {

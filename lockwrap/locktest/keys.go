@@ -11,9 +11,9 @@ import (
 )
 
 var keyTests = []test{
-	{name: "odd keys are locks like any other, each its own", run: oddKeys},
-	{name: "an odd instance and an odd API name do no harm", run: oddNames},
-	{name: "what cannot be used is refused by name", run: refusals},
+	{"odd keys are locks like any other, each its own", oddKeys},
+	{"an odd instance and an odd API name do no harm", oddNames},
+	{"what cannot be used is refused by name", refusals},
 }
 
 func oddKeys(s *suite) {

@@ -12,14 +12,14 @@ import (
 )
 
 var leaseTests = []test{
-	{name: "a lease tells what it is", run: leaseTells},
-	{name: "a release by another changes nothing", run: foreignRelease},
-	{name: "a second release gives the first one's answer", run: releaseTwice},
-	{name: "an expired lease is lost, and its late release harms nobody", run: expiredLease},
-	{name: "a lease taken away is lost", run: takenAway},
-	{name: "renewal keeps a lease alive", run: renewalKeeps},
-	{name: "the longest hold ends a renewed lease", run: maxHold},
-	{name: "releases race renewals", run: releaseRacesRenewal},
+	{"a lease tells what it is", leaseTells},
+	{"a release by another changes nothing", foreignRelease},
+	{"a second release gives the first one's answer", releaseTwice},
+	{"an expired lease is lost, and its late release harms nobody", expiredLease},
+	{"a lease taken away is lost", takenAway},
+	{"renewal keeps a lease alive", renewalKeeps},
+	{"the longest hold ends a renewed lease", maxHold},
+	{"releases race renewals", releaseRacesRenewal},
 }
 
 func leaseTells(s *suite) {

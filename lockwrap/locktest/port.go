@@ -9,12 +9,12 @@ import (
 
 // portTests are about the Backend's own methods.
 var portTests = []test{
-	{name: "port: an acquire that is repeated is granted once", run: repeatedAcquire},
-	{name: "port: a token rises over the last, the floor and the clock", run: tokenRule},
-	{name: "port: only the owner confirms, renews and releases", run: owners},
-	{name: "port: a release without a token is for its holder", run: releaseAnyToken},
-	{name: "port: a late renewal does not take the lock back", run: lateRenewal},
-	{name: "port: a lease ends by itself", run: expiry},
+	{"port: an acquire that is repeated is granted once", repeatedAcquire},
+	{"port: a token rises over the last, the floor and the clock", tokenRule},
+	{"port: only the owner confirms, renews and releases", owners},
+	{"port: a release without a token is for its holder", releaseAnyToken},
+	{"port: a late renewal does not take the lock back", lateRenewal},
+	{"port: a lease ends by itself", expiry},
 }
 
 func claim(lock, holder string, ttl time.Duration) lockwrap.Claim {

@@ -11,13 +11,13 @@ import (
 )
 
 var waitingTests = []test{
-	{name: "busy tells who, since when and how long", run: busyTells},
-	{name: "the wait cap holds, the line included", run: waitCap},
-	{name: "a wait cap of 0 tries once", run: tryOnce},
-	{name: "who waits gets it on release, here and elsewhere", run: wakesUp},
-	{name: "who leaves while waiting leaves nothing", run: cancelled},
-	{name: "a thousand waiters leave nothing", run: thousandWaiters},
-	{name: "a full line refuses", run: fullLine},
+	{"busy tells who, since when and how long", busyTells},
+	{"the wait cap holds, the line included", waitCap},
+	{"a wait cap of 0 tries once", tryOnce},
+	{"who waits gets it on release, here and elsewhere", wakesUp},
+	{"who leaves while waiting leaves nothing", cancelled},
+	{"a thousand waiters leave nothing", thousandWaiters},
+	{"a full line refuses", fullLine},
 }
 
 func (s *suite) wantBusy(err error) *lockwrap.BusyError {

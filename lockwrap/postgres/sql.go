@@ -15,7 +15,7 @@ import "strings"
 //
 //	done bool, token, holder, api, since (us), left (us), before
 type statements struct {
-	acquire, confirm, renew, release, handOver, leave, clean, table string
+	acquire, confirm, renew, release, handOver, leave, clean, table, locks, lock string
 }
 
 // newStatements takes the schema in quotes.
@@ -30,7 +30,8 @@ func newStatements(schema string) *statements {
 		"{columns}", "(token, holder, api, since, expires, kept, line, forget)",
 		"{tell}", tell,
 	).Replace
-	return &statements{fill(acquire), fill(confirm), fill(renew), fill(release), fill(handOver), fill(leave), fill(clean), fill(table)}
+	return &statements{fill(acquire), fill(confirm), fill(renew), fill(release), fill(handOver), fill(leave), fill(clean), fill(table),
+		fill(locks), fill(one)}
 }
 
 // tell notifies the node that the row is kept for by now; see channel.
@@ -124,6 +125,15 @@ WITH done AS (
 	RETURNING kept, holder, token)
 SELECT true, token, coalesce((SELECT pg_notify('lockwrap_' || left(encode(sha256(convert_to(kept, 'UTF8')), 'hex'), 40), $1::text)::text
 	FROM done WHERE kept <> '' AND holder = ''), ''), '', 0::bigint, 0::bigint, token FROM done`
+
+	// $1 the beginning of their names.
+	locks = holdings + ` AND starts_with(lock, $1::text)`
+
+	// $1 lock.
+	one = holdings + ` AND lock = $1::text`
+
+	holdings = `
+SELECT lock, token, holder, api, {since}, {left}, line FROM {table} WHERE holder <> '' AND expires > clock_timestamp()`
 
 	clean = `
 DELETE FROM {table} WHERE forget < clock_timestamp() AND expires < clock_timestamp() AND lock IN (

@@ -3,32 +3,34 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"apiengine/fault"
+	"apiengine/internal/faultproxy"
 	"apiengine/internal/testserver"
 	"apiengine/lockwrap"
 )
 
 func TestAnswersThatGetLost(t *testing.T) {
 	s := testserver.NewRedis(t)
-	p, a := newProxy(t, s.Port), admin(t, s)
+	p, a := proxied(t, s), admin(t, s)
 	m, other := node(t, p.url(), "p"), node(t, s.URL(), "p")
 	release(t, acquire(t, m, request(lease, 0)))
 	for _, c := range []struct {
 		name    string
-		acquire []lineFault
-		release []lineFault
+		acquire []faultproxy.Fault
+		release []faultproxy.Fault
 	}{
-		{"of the acquire", []lineFault{loseReply}, nil},
-		{"of two acquires", []lineFault{loseReply, loseReply}, nil},
-		{"the acquire itself", []lineFault{loseCall}, nil},
-		{"of the release", nil, []lineFault{loseReply}},
-		{"the release itself", nil, []lineFault{loseCall}},
-		{"all of them", []lineFault{loseCall, loseReply}, []lineFault{loseReply, loseCall}},
+		{"of the acquire", []faultproxy.Fault{faultproxy.LoseReply}, nil},
+		{"of two acquires", []faultproxy.Fault{faultproxy.LoseReply, faultproxy.LoseReply}, nil},
+		{"the acquire itself", []faultproxy.Fault{faultproxy.LoseCall}, nil},
+		{"of the release", nil, []faultproxy.Fault{faultproxy.LoseReply}},
+		{"the release itself", nil, []faultproxy.Fault{faultproxy.LoseCall}},
+		{"all of them", []faultproxy.Fault{faultproxy.LoseCall, faultproxy.LoseReply}, []faultproxy.Fault{faultproxy.LoseReply, faultproxy.LoseCall}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			was, _ := a.Get(t.Context(), "p"+tokens).Int64()
@@ -49,13 +51,13 @@ func TestAnswersThatGetLost(t *testing.T) {
 
 func TestACallerThatLeavesMidCommandLeavesNoKey(t *testing.T) {
 	s := testserver.NewRedis(t)
-	p, a := newProxy(t, s.Port), admin(t, s)
+	p, a := proxied(t, s), admin(t, s)
 	m := node(t, p.url(), "p")
 	release(t, acquire(t, m, request(lease, 0)))
-	p.next(holdReply)
+	held := p.next(faultproxy.HoldReply)[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		<-p.seen // the server has done it, the client has not heard
+		<-held.Seen() // the server has done it, the client has not heard
 		cancel()
 	}()
 	_, err := m.Acquire(ctx, request(lease, lease))
@@ -65,7 +67,7 @@ func TestACallerThatLeavesMidCommandLeavesNoKey(t *testing.T) {
 	if n := a.Exists(t.Context(), "p"+lockKey).Val(); n != 1 {
 		t.Fatal("the test is void: the lock was not taken")
 	}
-	p.release()
+	held.Release()
 	if err := m.Close(t.Context()); err != nil { // waits for the clean-up
 		t.Fatal(err)
 	}
@@ -131,4 +133,21 @@ func TestAMissingServer(t *testing.T) {
 	wantLost(t, l.Release(t.Context()), lockwrap.ConfirmFailed)
 	s.Restart(t)
 	release(t, acquire(t, m, request(lease, 10*time.Second)))
+}
+
+// line is a proxy before one server.
+type line struct{ *faultproxy.Proxy }
+
+func proxied(t *testing.T, s *testserver.RedisServer) line {
+	return line{faultproxy.New(t, faultproxy.Config{Target: fmt.Sprintf("127.0.0.1:%d", s.Port)})}
+}
+
+func (p line) url() string { return "redis://" + p.Addr() }
+
+// next says what happens to the coming script calls, one after the other.
+func (p line) next(faults ...faultproxy.Fault) (traps []*faultproxy.Trap) {
+	for _, f := range faults {
+		traps = append(traps, p.Add(faultproxy.Rule{Match: faultproxy.Script("p:"), Times: 1, Fault: f}))
+	}
+	return traps
 }

@@ -62,7 +62,7 @@ func New(cfg Config) (*Backend, error) {
 // forAlone sets the size of the client for confirms and renewals: more of them do not get
 // through at once than lockwrap sends.
 func forAlone(o *goredis.UniversalOptions) {
-	o.PoolSize, o.MinIdleConns = min(o.PoolSize, 16), 0
+	o.PoolSize, o.MinIdleConns = min(o.PoolSize, 16), 1
 }
 
 // batchFrom is how many commands must be under way before they share writes.

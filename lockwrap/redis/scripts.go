@@ -29,31 +29,35 @@ func newScript(text string) script {
 var (
 	// grant makes a token and gives the lock to a holder; join puts a node in line. A node
 	// that waits asks at least every second, so a line that nobody renews is soon gone.
+	//
+	// An error means that nothing was done. So the lock's own key is written last of what may
+	// fail, and nothing fails after it: while a cluster's slot moves, a key that does not
+	// exist (the line) is refused in the middle of a script.
 	grant = `
 local function grant(last, holder, lease, floor, keep, api, node)
 	local time = redis.call('TIME')
 	local now = time[1] * 1000000 + time[2]
 	local token = string.format('%.0f', math.max(last + 1, floor + 1, now))
 	local value = string.format('%s:%s %.0f %s', token, holder, now / 1000, api)
-	redis.call('SET', KEYS[1], value, 'PX', lease)
 	redis.call('SET', KEYS[2], token, 'PX', keep)
-	redis.call('ZREM', KEYS[3], node)
+	redis.call('SET', KEYS[1], value, 'PX', lease)
+	redis.pcall('ZREM', KEYS[3], node)
 	return token
 end
 local function join(node)
 	local time = redis.call('TIME')
-	redis.call('ZADD', KEYS[3], 'NX', string.format('%.0f', time[1] * 1000000 + time[2]), node)
-	redis.call('PEXPIRE', KEYS[3], 10000)
+	redis.pcall('ZADD', KEYS[3], 'NX', string.format('%.0f', time[1] * 1000000 + time[2]), node)
+	redis.pcall('PEXPIRE', KEYS[3], 10000)
 end
 `
 
 	// pass keeps a lock that is free for the first node in line. After the DEL that came
 	// before it nothing may fail: a full memory refuses the SET, a user without channels the
-	// PUBLISH. Then the nodes' own asking finds the lock.
+	// PUBLISH, a slot that moves everything. Then the nodes' own asking finds the lock.
 	pass = `
 local function pass(grace, lock)
-	local first = redis.call('ZPOPMIN', KEYS[3])[1]
-	if first then
+	local first = redis.pcall('ZPOPMIN', KEYS[3])[1]
+	if type(first) == 'string' then
 		redis.pcall('SET', KEYS[1], 'kept:' .. first, 'PX', grace)
 		redis.pcall('PUBLISH', first, lock)
 	end
@@ -129,7 +133,7 @@ end
 if holder ~= ARGV[9] or ARGV[10] ~= '0' and ARGV[10] ~= token then
 	return {stored[2] or '0', 0, ''}
 end
-if ARGV[8] == '1' and redis.call('EXISTS', KEYS[3]) == 1 then
+if ARGV[8] == '1' and redis.pcall('EXISTS', KEYS[3]) == 1 then
 	redis.call('DEL', KEYS[1])
 	pass(ARGV[11], ARGV[12])
 	if ARGV[7] == '1' then
@@ -143,7 +147,7 @@ return {token, grant(last, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 
 	leaveScript = newScript(pass + `
 -- ARGV: node, grace in ms, lock
-redis.call('ZREM', KEYS[3], ARGV[1])
+redis.pcall('ZREM', KEYS[3], ARGV[1])
 if redis.call('GET', KEYS[1]) == 'kept:' .. ARGV[1] then
 	redis.call('DEL', KEYS[1])
 	pass(ARGV[2], ARGV[3])

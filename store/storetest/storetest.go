@@ -35,6 +35,8 @@ func Run(t *testing.T, fresh func(testing.TB) Opener) {
 		{"of 20 creators one wins", oneCreator},
 		{"no conditional update is lost", noLostUpdate},
 
+		{"the first word about an unknown outcome counts", outcomesKept},
+
 		{"tenants", tenants},
 		{"settings", settings},
 		{"secrets come back", secretsComeBack},
@@ -48,6 +50,8 @@ func Run(t *testing.T, fresh func(testing.TB) Opener) {
 		{"revoking ends a token at once", revoke},
 		{"of 20 first starts one makes the admin token", bootstrap},
 		{"the configured admin token follows the setting", configuredToken},
+
+		{"the audit trail is read from its newest entry", auditEntries},
 	}
 	for _, c := range suite {
 		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t)) })

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"hash/fnv"
 	"io/fs"
 	"path"
 	"slices"
@@ -68,11 +67,15 @@ func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []st
 	if err != nil || len(folder) == 0 {
 		return nil, err
 	}
-	conns, err := db.b.forSchema()
+	conns, done, err := db.b.forSchema(ctx)
 	if err != nil {
-		return nil, unavailable(err, "the database cannot be opened")
+		return nil, unavailable(err, "the database cannot be opened for the schema")
 	}
-	defer conns.Close()
+	defer func() {
+		if end := done(); end != nil && err == nil {
+			err = lost(ctx, end)
+		}
+	}()
 	if err := conns.PingContext(ctx); err != nil {
 		return nil, lost(ctx, err)
 	}
@@ -142,11 +145,10 @@ func schemaFolder(files []SchemaFile) (fstest.MapFS, error) {
 
 // schemaLock is the advisory lock of this schema's migrations.
 func (db *DB) schemaLock() int64 {
-	h := fnv.New64a()
 	if b, ok := db.b.(*pgBackend); ok {
-		h.Write([]byte("apiengine schema:" + b.schema))
+		return lockID("apiengine schema:" + b.schema)
 	}
-	return int64(h.Sum64())
+	return 0
 }
 
 func schemaFailure(file string, err error) error {

@@ -58,7 +58,11 @@ type backend interface {
 	begin(ctx context.Context, g Guard) (session, error)
 	ping(ctx context.Context) error
 	close() error
-	forSchema() (*sql.DB, error) // plain connections for ApplySchema, closed by it
+	// forSchema opens plain connections for ApplySchema, which calls done when it is through.
+	forSchema(ctx context.Context) (conns *sql.DB, done func() error, err error)
+	cleanFence(ctx context.Context, age time.Duration) (removed int, err error) // one batch
+	idempotency
+	outcomes
 }
 
 // session is one transaction. After an error that is no *SQLError it can only be rolled back.
@@ -67,6 +71,8 @@ type session interface {
 	run(ctx context.Context, st statement, w *rowWriter) (changed int64, err error)
 	guard(ctx context.Context, g Guard) error
 	savepoint(ctx context.Context, verb, name string) error
+	complete(ctx context.Context, a *Attempt, head string, body []byte) (ours bool, err error)
+	witness() Witness // what tells of a commit without an answer
 	commit(ctx context.Context) error
 	rollback() // also after commit; gives back what the session holds
 }
@@ -74,7 +80,8 @@ type session interface {
 // statement is what a session runs.
 type statement struct {
 	sqltext.Statement
-	platform bool // ours, not a script's: it may name the platform's tables
+	platform bool // ours, not a script's: no savepoint, no questions
+	own      bool // on the platform's tables, which a script's statement cannot see; implies platform
 }
 
 // Dialect is "sqlite" or "postgres".

@@ -48,6 +48,9 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("tenantdb: the guard of lock %s refused token %d, the stored one is %d", e.Key, e.Token, e.Stored)
 }
 
+// Fence gives the lock and the token that the database holds for it.
+func (e *StaleError) Fence() (key string, stored int64) { return e.Key, e.Stored }
+
 // Kind is stale_fence.
 func (e *StaleError) Kind() fault.Kind { return fault.StaleFence }
 

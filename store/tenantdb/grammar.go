@@ -10,6 +10,7 @@ import (
 type grammar struct {
 	dialect    sqltext.Dialect
 	sign       string // of a numbered placeholder
+	now        string // microseconds since 1970
 	like       string // LIKE regardless of case, as users of MySQL expect
 	tablesSQL  string // T: names of tables and views
 	columnsSQL string // T, C, Y: of tables whose folded name is the placeholder's
@@ -18,6 +19,7 @@ type grammar struct {
 var liteGrammar = grammar{
 	dialect:   sqltext.SQLite,
 	sign:      "?",
+	now:       "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 	like:      "LIKE",
 	tablesSQL: `SELECT name AS "T" FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name`,
 	columnsSQL: `SELECT m.name AS "T", c.name AS "C", c.type AS "Y" FROM sqlite_master m, pragma_table_xinfo(m.name) c
@@ -27,6 +29,7 @@ var liteGrammar = grammar{
 var pgGrammar = grammar{
 	dialect: sqltext.Postgres,
 	sign:    "$",
+	now:     "(extract(epoch FROM statement_timestamp()) * 1000000)::bigint",
 	like:    "ILIKE",
 	tablesSQL: `SELECT c.relname AS "T" FROM pg_class c WHERE c.relnamespace = quote_ident(current_schema())::regnamespace
 		AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1`,

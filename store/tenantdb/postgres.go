@@ -3,7 +3,6 @@ package tenantdb
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -12,15 +11,16 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"apiengine/fault"
 )
 
-// PostgresConfig sets up a tenant's database in a schema of its own. Both are required.
+// PostgresConfig sets up a tenant's database in schemas and with a role of its own. Pool and
+// Schema are required.
 type PostgresConfig struct {
 	Pool     *pgxpool.Pool // shared by the tenants of one server; stays open after Close
-	Schema   string        // created when missing
+	Schema   string        // of the tenant's tables, at most 58 bytes; created when missing
+	Shared   bool          // statements keep the pool's role: the tenant gets none of its own
 	MaxRows  int           // of one result; default 10000
 	MaxBytes int           // of one result, and of one statement's parameters; default 16 MiB
 }
@@ -33,12 +33,16 @@ func OpenPostgres(ctx context.Context, cfg PostgresConfig) (*DB, error) {
 		return nil, errors.New("tenantdb: PostgresConfig.Pool is missing")
 	case cfg.Schema == "":
 		return nil, errors.New("tenantdb: PostgresConfig.Schema is missing")
-	case len(cfg.Schema) > 63 || strings.HasPrefix(cfg.Schema, "pg_") || strings.ContainsRune(cfg.Schema, 0):
+	case len(cfg.Schema) > 58 || strings.HasPrefix(cfg.Schema, "pg_") || strings.ContainsRune(cfg.Schema, 0):
 		return nil, errors.New("tenantdb: PostgresConfig.Schema is no name for a schema")
 	}
 	l := newLimits(cfg.MaxRows, cfg.MaxBytes)
-	b := &pgBackend{pool: cfg.Pool, schema: cfg.Schema, path: pgx.Identifier{cfg.Schema}.Sanitize(), maxBytes: l.bytes}
+	b := &pgBackend{pool: cfg.Pool, schema: cfg.Schema, path: quote(cfg.Schema), own: quote(cfg.Schema + ownSuffix),
+		shared: cfg.Shared, maxBytes: l.bytes}
 	if err := pgx.BeginFunc(ctx, cfg.Pool, func(tx pgx.Tx) error { return b.create(ctx, tx) }); err != nil {
+		if fault.Of(err) == fault.StoreUnavailable {
+			return nil, err
+		}
 		return nil, pgError(ctx, time.Time{}, err)
 	}
 	return &DB{b: b, g: pgGrammar, limits: l}, nil
@@ -48,34 +52,13 @@ type pgBackend struct {
 	pool     *pgxpool.Pool
 	schema   string
 	path     string // the schema as search_path takes it
+	own      string // that of the platform's tables, likewise
+	shared   bool
+	role     string // of the tenant's statements
+	self     string // of the platform's: what the setting role is in a new session
 	maxBytes int
 
 	unprepared atomic.Bool // prepared statements do not work here
-}
-
-// create makes the schema and its guard table. Nodes that start together take turns, since
-// IF NOT EXISTS alone can fail on a race.
-func (b *pgBackend) create(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "apiengine:"+b.schema); err != nil {
-		return err
-	}
-	var exists bool
-	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", b.path+"._apiengine_fence").Scan(&exists); err != nil || exists {
-		return err
-	}
-	// Looked up first: CREATE SCHEMA IF NOT EXISTS needs the right even when there is nothing to do.
-	if err := tx.QueryRow(ctx, "SELECT count(*) = 1 FROM pg_namespace WHERE nspname = $1", b.schema).Scan(&exists); err != nil {
-		return err
-	}
-	if !exists {
-		if _, err := tx.Exec(ctx, "CREATE SCHEMA "+b.path); err != nil {
-			return err
-		}
-	}
-	_, err := tx.Exec(ctx, "CREATE TABLE "+b.path+`._apiengine_fence (
-		lock_key text PRIMARY KEY, token bigint NOT NULL, owner text NOT NULL, sealed_at timestamptz NOT NULL
-	) WITH (fillfactor = 50)`)
-	return err
 }
 
 func (b *pgBackend) ping(ctx context.Context) error {
@@ -86,15 +69,6 @@ func (b *pgBackend) ping(ctx context.Context) error {
 }
 
 func (b *pgBackend) close() error { return nil }
-
-func (b *pgBackend) forSchema() (*sql.DB, error) {
-	cfg := b.pool.Config().ConnConfig.Copy()
-	if cfg.RuntimeParams == nil {
-		cfg.RuntimeParams = map[string]string{}
-	}
-	cfg.RuntimeParams["search_path"] = b.path
-	return stdlib.OpenDB(*cfg), nil
-}
 
 // pgError says what kind of failure err is. until is the end of the run's budget, zero
 // when there is none: only then were the server's own time limits set.

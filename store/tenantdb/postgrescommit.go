@@ -26,8 +26,12 @@ func (s *pgSession) commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
+	s.askXid(p)
 	p.SendQueryParams("COMMIT", nil, nil, nil, nil)
 	err := p.Sync()
+	if err == nil {
+		err = s.readXid(p)
+	}
 	tag := pgconn.CommandTag{}
 	if err == nil {
 		var result any
@@ -51,17 +55,18 @@ func (s *pgSession) commit(ctx context.Context) error {
 func (s *pgSession) resolve(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
-	if s.first.guard.Key == "" {
-		return fault.Wrap(fault.OutcomeUnknown, cause, "the answer to the commit was lost and the run had no lock whose guard could tell")
+	w := s.witness()
+	if w == (Witness{}) {
+		return fault.Wrap(fault.OutcomeUnknown, cause, "the answer to the commit was lost and nothing can tell whether it landed")
 	}
 	for {
-		committed, err := s.b.witness(ctx, s.first)
+		committed, err := s.b.outcome(ctx, w)
 		switch {
 		case err == nil && committed:
 			return nil
 		case err == nil:
 			return unavailable(cause, "the database connection was lost in the commit; nothing was written")
-		case errors.Is(err, errNoWitness) || fault.Of(err) != fault.StoreUnavailable:
+		case errors.Is(err, errNoWitness) || fault.Of(err) != fault.StoreUnavailable && !errors.Is(err, errUnderWay):
 			return fault.Wrap(fault.OutcomeUnknown, errors.Join(cause, err), "the answer to the commit was lost and the database cannot say whether it landed")
 		}
 		select { // the database is away: it may come back in time
@@ -88,7 +93,7 @@ func (b *pgBackend) witness(ctx context.Context, w pgWitness) (committed bool, e
 		return false, err
 	}
 	defer s.rollback()
-	rows, err := s.flush(ctx, pgStatement{sql: pgWitnessRow, args: texts(w.guard.Key)})
+	rows, err := s.ours(ctx, pgStatement{sql: pgWitnessRow, args: texts(w.guard.Key)})
 	if err != nil {
 		return false, err
 	}
@@ -106,7 +111,7 @@ func (b *pgBackend) witness(ctx context.Context, w pgWitness) (committed bool, e
 
 // transactionStatus is the answer when a newer holder's row stands where ours may have been.
 func (s *pgSession) transactionStatus(ctx context.Context, xid string) (committed bool, err error) {
-	rows, err := s.flush(ctx, pgStatement{sql: "SELECT pg_xact_status($1::xid8)", args: texts(xid)})
+	rows, err := s.ours(ctx, pgStatement{sql: "SELECT pg_xact_status($1::xid8)", args: texts(xid)})
 	switch {
 	case err != nil:
 		return false, errors.Join(errNoWitness, err)

@@ -128,16 +128,21 @@ func TestLostCommit(t *testing.T) {
 		name  string
 		mode  int32
 		guard bool
+		key   bool // the transaction completes an Idempotency-Key
 		newer bool // a newer holder gets in before the outcome is asked for
 		want  fault.Kind
 		rows  string
 	}{
-		{"answer lost", loseReply, true, false, "", `[{"n":1}]`},
-		{"COMMIT lost", loseQuery, true, false, fault.StoreUnavailable, `[]`},
-		{"answer lost, newer holder there", loseReply, true, true, "", `[{"n":1}]`},
-		{"COMMIT lost, newer holder there", loseQuery, true, true, fault.StoreUnavailable, `[]`},
-		{"answer lost, no lock", loseReply, false, false, fault.OutcomeUnknown, `[{"n":1}]`},
-		{"COMMIT lost, no lock", loseQuery, false, false, fault.OutcomeUnknown, `[]`},
+		{"answer lost", loseReply, true, false, false, "", `[{"n":1}]`},
+		{"COMMIT lost", loseQuery, true, false, false, fault.StoreUnavailable, `[]`},
+		{"answer lost, newer holder there", loseReply, true, false, true, "", `[{"n":1}]`},
+		{"COMMIT lost, newer holder there", loseQuery, true, false, true, fault.StoreUnavailable, `[]`},
+		// The id of the transaction was asked for in the flush that is lost: nobody can tell.
+		{"answer lost, no lock", loseReply, false, false, false, fault.OutcomeUnknown, `[{"n":1}]`},
+		{"COMMIT lost, no lock", loseQuery, false, false, false, fault.OutcomeUnknown, `[]`},
+		{"answer lost, a key", loseReply, false, true, false, "", `[{"n":1}]`},
+		{"COMMIT lost, a key", loseQuery, false, true, false, fault.StoreUnavailable, `[]`},
+		{"answer lost, a key and a lock with a newer holder", loseReply, true, true, true, "", `[{"n":1}]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			db, c := throughCutter(t)
@@ -159,6 +164,11 @@ func TestLostCommit(t *testing.T) {
 					if err := newer.Commit(context.Background()); err != nil {
 						t.Error(err)
 					}
+				}
+			}
+			if test.key {
+				if err := tx.Complete(t.Context(), claim(t, db, claimOf("k", "run")), firstAnswer); err != nil {
+					t.Fatal(err)
 				}
 			}
 			c.mode.Store(test.mode)

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"apiengine/fault"
+	"apiengine/store/tenantdb/internal/sqltext"
 )
 
 // pgSession is a transaction on PostgreSQL. It speaks the extended protocol only, and for
@@ -23,6 +24,10 @@ type pgSession struct {
 	until time.Time
 	dead  error     // why nothing but rollback is left
 	first pgWitness // whose row tells what became of a commit
+
+	completed *Attempt // whose answer is in the transaction; its row is a witness too
+	wrote     bool     // a script's statement may have changed something
+	xid       string   // of a transaction that wrote and has no other witness
 }
 
 // pgStatement is one message group of a flush.
@@ -31,19 +36,13 @@ type pgStatement struct {
 	sql  string
 	args [][]byte
 	oids []uint32
+	mute bool // its rows are not looked at
 }
 
 const (
 	pgBegin = "BEGIN ISOLATION LEVEL READ COMMITTED"
 	pgLocal = "SELECT set_config('search_path', $1, true), set_config('statement_timeout', $2, true)," +
-		" set_config('lock_timeout', $2, true), set_config('idle_in_transaction_session_timeout', $2, true)"
-	// The row's clock is the database's; xid lets pg_xact_status tell what became of it.
-	pgGuard = "INSERT INTO _apiengine_fence AS f (lock_key, token, owner, sealed_at)" +
-		" VALUES ($1, $2, $3, clock_timestamp())" +
-		" ON CONFLICT (lock_key) DO UPDATE SET token = excluded.token, owner = excluded.owner, sealed_at = excluded.sealed_at" +
-		" WHERE f.token < excluded.token OR f.token = excluded.token AND f.owner = excluded.owner" +
-		" RETURNING extract(epoch FROM sealed_at)::text, pg_current_xact_id()::text"
-	pgStored = "SELECT token::text, owner, extract(epoch FROM sealed_at)::text FROM _apiengine_fence WHERE lock_key = $1"
+		" set_config('lock_timeout', $2, true), set_config('idle_in_transaction_session_timeout', $2, true), set_config('role', $3, true)"
 
 	// stmtSavepoint stands around each statement of a script.
 	stmtSavepoint = "apiengine_stmt"
@@ -79,11 +78,13 @@ func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) 
 	conn.Conn().PgConn().Frontend().SetMaxBodyLen(2*b.maxBytes + 1<<20)
 	s := &pgSession{b: b, conn: conn, until: g.Until}
 	// Prepared, since planning the guard each time takes a quarter of a short run's throughput.
-	flush := []pgStatement{{sql: pgBegin}, {name: "apiengine_local", sql: pgLocal, args: texts(b.path, milliseconds(g.Until))}}
+	path, role := b.path, b.role
 	if g.Key != "" {
-		guard := guardStatement(g)
-		guard.name = "apiengine_guard"
-		flush = append(flush, guard)
+		path, role = b.own, b.self
+	}
+	flush := []pgStatement{{sql: pgBegin}, {name: "apiengine_local", sql: pgLocal, args: texts(path, milliseconds(g.Until), role), mute: true}}
+	if g.Key != "" {
+		flush = append(flush, b.guard(g))
 	}
 	rows, err := s.flush(ctx, flush...)
 	if err == nil && g.Key != "" {
@@ -99,40 +100,6 @@ func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) 
 	return s, nil
 }
 
-func (s *pgSession) guard(ctx context.Context, g Guard) error {
-	if s.dead != nil {
-		return s.dead
-	}
-	rows, err := s.flush(ctx, guardStatement(g))
-	if err != nil {
-		s.dead = err // outside the savepoint of a statement: PostgreSQL has aborted the transaction
-		return err
-	}
-	return s.sealed(ctx, g, rows)
-}
-
-func guardStatement(g Guard) pgStatement {
-	return pgStatement{sql: pgGuard, args: texts(g.Key, strconv.FormatInt(g.Token, 10), g.Owner)}
-}
-
-// sealed looks at the guard's answer: no row means that it was refused.
-func (s *pgSession) sealed(ctx context.Context, g Guard, rows [][]string) error {
-	if len(rows) == 1 {
-		if s.first.guard.Key == "" {
-			s.first = pgWitness{guard: g, sealed: rows[0][0], xid: rows[0][1]}
-		}
-		return nil
-	}
-	stale := &StaleError{Key: g.Key, Token: g.Token}
-	s.dead = stale
-	rows, err := s.flush(ctx, pgStatement{sql: pgStored, args: texts(g.Key)})
-	if err == nil && len(rows) == 1 {
-		stale.Stored, err = strconv.ParseInt(rows[0][0], 10, 64)
-	}
-	s.dead = errors.Join(stale, err)
-	return s.dead
-}
-
 // usableSettings refuses a server whose settings would make text mean something else than
 // package sqltext and the conversion of values take it for.
 func (s *pgSession) usableSettings() error {
@@ -146,31 +113,39 @@ func (s *pgSession) usableSettings() error {
 	return nil
 }
 
-// flush sends statements of ours together and returns the rows of the last one.
+// flush sends statements together, outside the reach of scripts, and returns their rows.
 func (s *pgSession) flush(ctx context.Context, statements ...pgStatement) (rows [][]string, err error) {
 	c := s.conn.Conn().PgConn()
 	p := c.StartPipeline(ctx)
-	var answers []string // the name that an answer says is prepared, or ""
+	type answer struct {
+		prepared string // the name that it says is prepared
+		mute     bool
+	}
+	var answers []answer
 	for _, st := range statements {
 		if st.name == "" || s.b.unprepared.Load() {
 			p.SendQueryParams(st.sql, st.args, st.oids, nil, nil)
-			answers = append(answers, "")
+			answers = append(answers, answer{mute: st.mute})
 			continue
 		}
 		if c.CustomData()[st.name] == nil {
 			p.SendPrepare(st.name, st.sql, st.oids)
-			answers = append(answers, st.name)
+			answers = append(answers, answer{prepared: st.name})
 		}
 		p.SendQueryPrepared(st.name, st.args, nil, nil)
-		answers = append(answers, "")
+		answers = append(answers, answer{mute: st.mute})
 	}
 	err = p.Sync()
-	for _, prepared := range answers {
+	for _, a := range answers {
 		if err != nil {
 			break
 		}
-		if rows, err = pgAnswer(p); err == nil && prepared != "" {
-			c.CustomData()[prepared] = true // it stays so when what follows fails
+		var got [][]string
+		if got, err = pgAnswer(p); err == nil && a.prepared != "" {
+			c.CustomData()[a.prepared] = true // it stays so when what follows fails
+		}
+		if !a.mute {
+			rows = append(rows, got...)
 		}
 	}
 	if err = errors.Join(err, p.Close()); err != nil {
@@ -211,7 +186,7 @@ func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64,
 		return 0, err
 	}
 	for {
-		n, err := s.send(ctx, q, st.platform, w)
+		n, err := s.send(ctx, q, st, w)
 		if !q.retyped(st, err) {
 			return n, err
 		}
@@ -219,25 +194,25 @@ func (s *pgSession) run(ctx context.Context, st statement, w *rowWriter) (int64,
 }
 
 // send is run for one attempt.
-func (s *pgSession) send(ctx context.Context, q pgStatement, platform bool, w *rowWriter) (int64, error) {
+func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *rowWriter) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
-	before, after := 1, 1
-	if platform {
-		before, after = 0, 0
-	}
-	for range before {
-		p.SendQueryParams(savepointSet+stmtSavepoint, nil, nil, nil, nil)
-	}
-	p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
-	for range after {
-		p.SendQueryParams(savepointRelease+stmtSavepoint, nil, nil, nil, nil)
+	s.wrote = s.wrote || st.Effect != sqltext.Reads
+	before, after := s.around(st)
+	for _, q := range []*pgStatement{before, &q, after} {
+		if q != nil {
+			p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
+		}
 	}
 	if err := p.Sync(); err != nil {
 		return 0, s.failed(ctx, err)
 	}
-	changed, err := pgRows(p, w, before, before+1+after)
+	at, n := 0, 1
+	if before != nil {
+		at, n = 1, 3
+	}
+	changed, err := pgRows(p, w, at, n)
 	if fault.Of(err) == fault.LimitOutput {
 		s.dead = err
 		cancel() // stops the query and drops the connection
@@ -252,6 +227,18 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, platform bool, w *r
 		return 0, s.dead
 	}
 	return changed, nil
+}
+
+// around is what goes with a statement in its flush; nil: nothing.
+func (s *pgSession) around(st statement) (before, after *pgStatement) {
+	switch {
+	case st.own:
+		in, out := s.b.mode(s.b.own, s.b.self), s.b.mode(s.b.path, s.b.role)
+		return &in, &out
+	case st.platform:
+		return nil, nil
+	}
+	return &pgStatement{sql: savepointSet + stmtSavepoint}, &pgStatement{sql: savepointRelease + stmtSavepoint}
 }
 
 // pgRows reads the answers to the n statements of run, of which the one at position at counts.

@@ -51,11 +51,18 @@ func OpenSQLite(ctx context.Context, cfg SQLiteConfig) (*DB, error) {
 type liteBackend struct {
 	path             string
 	writers, readers *litePool
+	claims           liteClaims
 }
 
-const liteFence = `CREATE TABLE IF NOT EXISTS _apiengine_fence (
-	lock_key TEXT PRIMARY KEY, token INTEGER NOT NULL, owner TEXT NOT NULL, sealed_at TEXT NOT NULL
-) STRICT, WITHOUT ROWID`
+// liteOwnTables make the platform's tables, in order. Each must do no harm when what it
+// makes is there.
+var liteOwnTables = append([]string{
+	`CREATE TABLE IF NOT EXISTS _apiengine_fence (
+		lock_key TEXT PRIMARY KEY, token INTEGER NOT NULL, owner TEXT NOT NULL, sealed_at TEXT NOT NULL
+	) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket INTEGER PRIMARY KEY, token INTEGER NOT NULL) STRICT`,
+	liteIdempotency,
+}, strings.Split(liteBox, ";")...)
 
 func (b *liteBackend) prepare(ctx context.Context) error {
 	c, err := b.writers.get(ctx)
@@ -63,8 +70,10 @@ func (b *liteBackend) prepare(ctx context.Context) error {
 		return err
 	}
 	defer b.writers.put(c)
-	if _, err := c.Run(ctx, litedb.Call{SQL: liteFence}); err != nil {
-		return liteError(ctx, err)
+	for _, table := range liteOwnTables {
+		if _, err := c.Run(ctx, litedb.Call{SQL: table}); err != nil {
+			return liteError(ctx, err)
+		}
 	}
 	return nil
 }
@@ -83,13 +92,16 @@ func (b *liteBackend) ping(ctx context.Context) error {
 
 func (b *liteBackend) close() error { return errors.Join(b.readers.close(), b.writers.close()) }
 
-func (b *liteBackend) forSchema() (*sql.DB, error) {
+func (b *liteBackend) forSchema(context.Context) (conns *sql.DB, done func() error, err error) {
 	path, err := filepath.Abs(b.path)
 	if err != nil {
-		return nil, fmt.Errorf("tenantdb: %w", err)
+		return nil, nil, fmt.Errorf("tenantdb: %w", err)
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: "_busy_timeout=30000&_foreign_keys=1&_txlock=immediate&_dqs=0"}
-	return sql.Open("sqlite", u.String())
+	if conns, err = sql.Open("sqlite", u.String()); err != nil {
+		return nil, nil, err
+	}
+	return conns, conns.Close, nil
 }
 
 // allowLite is SQLite's own answer to what a statement touches, whatever its text says: it

@@ -24,6 +24,8 @@ type liteSession struct {
 	dead   error        // why nothing but rollback is left
 	first  Guard        // whose row tells what became of a commit
 	sealed string       // when that row was written
+
+	completed *Attempt // whose answer is in the transaction; its row is a witness too
 }
 
 func (b *liteBackend) begin(ctx context.Context, g Guard) (session, error) {
@@ -107,12 +109,16 @@ func (s *liteSession) failed(ctx context.Context, err error) error {
 }
 
 const liteGuard = `INSERT INTO _apiengine_fence AS f (lock_key, token, owner, sealed_at)
-VALUES (?1, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+SELECT ?1, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+WHERE ?2 > coalesce((SELECT token FROM _apiengine_fence_floor WHERE bucket = ?4), 0)
 ON CONFLICT (lock_key) DO UPDATE SET token = excluded.token, owner = excluded.owner, sealed_at = excluded.sealed_at
 WHERE f.token < excluded.token OR f.token = excluded.token AND f.owner = excluded.owner
 RETURNING sealed_at`
 
-const liteStored = `SELECT token, owner, sealed_at FROM _apiengine_fence WHERE lock_key = ?1`
+const (
+	liteStored = `SELECT token, owner, sealed_at FROM _apiengine_fence WHERE lock_key = ?1`
+	liteFloor  = `SELECT token FROM _apiengine_fence_floor WHERE bucket = ?1`
+)
 
 func (s *liteSession) guard(ctx context.Context, g Guard) error {
 	if s.dead != nil {
@@ -122,14 +128,16 @@ func (s *liteSession) guard(ctx context.Context, g Guard) error {
 		return err
 	}
 	sealed := ""
-	_, err := s.w.Run(ctx, litedb.Call{SQL: liteGuard, Args: []any{g.Key, g.Token, g.Owner},
+	_, err := s.w.Run(ctx, litedb.Call{SQL: liteGuard, Args: []any{g.Key, g.Token, g.Owner, int64(bucket(g.Key))},
 		Row: func(r *litedb.Stmt) error { sealed = string(r.Bytes(0)); return nil }})
 	if err != nil {
 		return s.failed(ctx, err)
 	}
 	if sealed == "" {
 		row, err := s.stored(ctx, s.w, g.Key)
-		s.dead = errors.Join(&StaleError{Key: g.Key, Token: g.Token, Stored: row.token}, err)
+		_, ferr := s.w.Run(ctx, litedb.Call{SQL: liteFloor, Args: []any{int64(bucket(g.Key))},
+			Row: func(r *litedb.Stmt) error { row.token = max(row.token, r.Int(0)); return nil }})
+		s.dead = errors.Join(&StaleError{Key: g.Key, Token: g.Token, Stored: row.token}, err, ferr)
 		return s.dead
 	}
 	if s.first.Key == "" {
@@ -193,6 +201,8 @@ func (s *liteSession) commit(ctx context.Context) error {
 		return nil
 	case s.w.InTx(): // a deferred constraint, a full disk: refused as a whole
 		return liteError(ctx, err)
+	case s.first.Key == "" && s.completed != nil:
+		return s.resolveByAnswer(ctx, err)
 	case s.first.Key == "":
 		return fault.Wrap(fault.OutcomeUnknown, err, "the database failed in the commit and cannot say whether it landed")
 	}

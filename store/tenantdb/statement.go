@@ -22,8 +22,18 @@ func (db *DB) Statement(ctx context.Context, sql string) (columns []string, rows
 	if err != nil {
 		return nil, nil, 0, err
 	}
+	if b, ok := tx.s.(binder); ok && tx.defined {
+		if err := b.bindRoutines(ctx); err != nil {
+			return nil, nil, 0, err
+		}
+	}
 	if err := json.Unmarshal(w.json(), &rows); err != nil {
 		return nil, nil, 0, err
 	}
 	return w.names, rows, affected, tx.Commit(ctx)
+}
+
+// binder is a session whose database can define routines.
+type binder interface {
+	bindRoutines(ctx context.Context) error
 }

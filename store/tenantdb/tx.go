@@ -202,7 +202,7 @@ func (tx *Tx) ReleaseSavepoint(ctx context.Context, name string) error {
 
 // Commit ends the transaction. It does not look at ctx's end, only at its values, and
 // lasts at most 15 s and as long again to find out what became of a commit without an
-// answer. nil: committed. outcome_unknown: cannot be said. Any other error: nothing was
+// answer. nil: committed. outcome_unknown: cannot be said yet, a *UnknownError. Any other error: nothing was
 // written (a *SQLError for a constraint that was checked at the end).
 func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.over {
@@ -213,7 +213,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.defined {
 		defer tx.db.tables.clear()
 	}
-	return tx.s.commit(context.WithoutCancel(ctx))
+	return tx.s.witness().attach(tx.s.commit(context.WithoutCancel(ctx)))
 }
 
 // Rollback ends the transaction and undoes it. After Commit, or the second time, it does

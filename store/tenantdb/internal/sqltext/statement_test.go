@@ -93,6 +93,28 @@ var refused = []struct {
 	{postgres, "SELECT 1 -- x\r; DROP TABLE t", "only one statement"}, // \r ends a comment here
 	{postgres, "SELECT $a$ $b$ $a$; DROP TABLE t", "only one statement"},
 	{postgres, "SELECT $a$ ; $b$", "never closed"},
+	// The role that the run has changed to is not a script's to change.
+	{postgres, "reset/**/role", "RESET"},
+	{postgres, "SeT -- x\n LOCAL ROLE NONE", "SET"},
+	{postgres, "SET SESSION AUTHORIZATION DEFAULT", "SET"},
+	{postgres, "SELECT set_config /* x */ ('role', 'none', true)", "set_config"},
+	{postgres, `VALUES (pg_catalog."set_config"('ro' || 'le', 'none', true))`, "set_config"},
+	{postgres, "WITH x AS (SELECT SET_CONFIG('role', 'none', true)) SELECT * FROM x", "set_config"},
+	{postgres, "INSERT INTO t SELECT set_config('role', 'none', true) RETURNING 1", "set_config"},
+	{postgres, "CREATE VIEW v AS SELECT set_config('role', 'none', true)", "set_config"},
+	{postgres, "CREATE TABLE t (a text DEFAULT set_config('role', 'none', true))", "set_config"},
+	{postgres, "CREATE INDEX i ON t (set_config('role', a, true))", "set_config"},
+	{postgres, "UPDATE pg_settings SET setting = 'none' WHERE name = 'role'", "pg_settings"},
+	{postgres, `UPDATE pg_catalog . "pg_settings" SET setting = 'none' WHERE name = 'role'`, "pg_"},
+	{postgres, "EXPLAIN ANALYZE SELECT set_config('role', 'none', true)", "set_config"},
+	{postgres, "EXPLAIN (ANALYZE) RESET ROLE", "RESET"},
+	{postgres, "DO LANGUAGE plpgsql $x$ BEGIN RESET ROLE; END $x$", "DO"},
+	{postgres, "REASSIGN OWNED BY a TO b", "REASSIGN"},
+	{postgres, "ALTER ROLE a LOGIN PASSWORD 'x'", "ROLE"},
+	{postgres, "ALTER FUNCTION f() SECURITY INVOKER", "FUNCTION"},
+	{postgres, "EXECUTE stmt", "EXECUTE"},
+	{postgres, "DECLARE c CURSOR WITH HOLD FOR SELECT 1", "DECLARE"},
+	{postgres, "IMPORT FOREIGN SCHEMA x FROM SERVER y INTO z", "IMPORT"},
 }
 
 var (

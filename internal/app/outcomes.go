@@ -1,0 +1,167 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"apiengine/engine"
+	"apiengine/fault"
+	"apiengine/server"
+	"apiengine/store"
+	"apiengine/store/tenantdb"
+)
+
+// outcomes remembers the runs of which the database could not say whether their commit
+// landed: in memory at first, since the platform's database may be away with the
+// tenant's, then in the store.
+type outcomes struct {
+	store     *store.Store
+	databases *databases
+	log       *slog.Logger
+
+	mu     sync.Mutex
+	unkept map[string]store.Outcome // not in the store yet, by execution
+}
+
+// maxUnkept bounds the memory of an outage; each entry is a commit that was under way.
+const maxUnkept = 100_000
+
+// keep is called by the engine for each outcome_unknown.
+func (o *outcomes) keep(_ context.Context, u engine.Unknown) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.unkept == nil {
+		o.unkept = map[string]store.Outcome{}
+	}
+	if len(o.unkept) < maxUnkept {
+		o.unkept[u.Execution] = store.Outcome{Execution: u.Execution, Tenant: u.Tenant, Caller: u.Caller, Evidence: u.Evidence, At: u.At}
+	}
+}
+
+// Outcome implements server.Outcomes.
+func (o *outcomes) Outcome(ctx context.Context, q server.OutcomeQuery) (string, error) {
+	nothing := fault.New(fault.NotFound, "there is no execution %q whose outcome was not told in its answer", q.Execution)
+	found, err := o.find(ctx, q.Tenant, q.Execution)
+	switch {
+	case fault.Of(err) == fault.NotFound, err == nil && !q.Admin && found.Caller != q.Caller:
+		return "", nothing
+	case err != nil:
+		return "", err
+	}
+	return o.resolve(ctx, found)
+}
+
+func (o *outcomes) find(ctx context.Context, tenant, execution string) (store.Outcome, error) {
+	o.mu.Lock()
+	found, ok := o.unkept[execution]
+	o.mu.Unlock()
+	if ok && found.Tenant == tenant {
+		return found, nil
+	}
+	return o.store.Outcome(ctx, tenant, execution)
+}
+
+// resolve asks the tenant's database, and keeps what it says: the answer never changes.
+func (o *outcomes) resolve(ctx context.Context, u store.Outcome) (string, error) {
+	if u.Word != "" {
+		return u.Word, nil
+	}
+	w, err := tenantdb.ReadEvidence(u.Evidence)
+	if err != nil {
+		return "", err
+	}
+	db, err := o.databases.tenant(ctx, u.Tenant)
+	if err != nil {
+		return "", err
+	}
+	committed, err := db.Outcome(ctx, w)
+	switch {
+	case fault.Of(err) == fault.OutcomeUnknown:
+		u.Word = ""
+	case err != nil:
+		return "", err
+	case committed:
+		u.Word = "committed"
+	default:
+		u.Word = "rolled_back"
+	}
+	if err := o.save(ctx, u); err != nil {
+		return "", err
+	}
+	kept, err := o.store.Outcome(ctx, u.Tenant, u.Execution) // another node may have been first
+	if err != nil {
+		return "", err
+	}
+	if kept.Word == "" {
+		return "unknown", nil
+	}
+	return kept.Word, nil
+}
+
+func (o *outcomes) save(ctx context.Context, u store.Outcome) error {
+	if err := o.store.SaveOutcome(ctx, u); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.unkept, u.Execution)
+	return nil
+}
+
+// settle resolves, or at least stores, what is only in memory.
+func (o *outcomes) settle(ctx context.Context) {
+	o.mu.Lock()
+	var list []store.Outcome
+	for _, u := range o.unkept {
+		list = append(list, u)
+	}
+	o.mu.Unlock()
+	for _, u := range list {
+		if _, err := o.resolve(ctx, u); err != nil {
+			o.log.Debug("an unknown outcome cannot be resolved yet", "execution", u.Execution, "error", err)
+			return // the database is away: the next round tries again
+		}
+	}
+}
+
+// follow does what has to be done from time to time until ctx ends: unknown outcomes are
+// resolved within seconds of the database's return, answers whose time is over deleted.
+func (o *outcomes) follow(ctx context.Context) error {
+	settle, clean := time.NewTicker(time.Second), time.NewTicker(forgetEvery)
+	defer settle.Stop()
+	defer clean.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			o.settle(last)
+			return nil
+		case <-settle.C:
+			o.settle(ctx)
+		case <-clean.C:
+			o.clean(ctx)
+		}
+	}
+}
+
+// forgetEvery is how often answers whose time is over are deleted.
+const forgetEvery = 10 * time.Minute
+
+func (o *outcomes) clean(ctx context.Context) {
+	tenants, err := o.store.Tenants(ctx)
+	for _, t := range tenants {
+		var db *tenantdb.DB
+		if db, err = o.databases.tenant(ctx, t.Name); err == nil {
+			_, err = db.ForgetAnswers(ctx)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		o.log.Warn("kept answers could not be cleaned", "error", err)
+	}
+}

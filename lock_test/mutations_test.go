@@ -1,0 +1,94 @@
+//go:build mutation
+
+package lock_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutations are faults of the past, of other locks mostly, put into the code: each must make
+// its test fail. An edit that fits no more is a failure too: say it anew for the new code.
+var mutations = []struct {
+	name, file, old, new string
+	pkg, test            string
+}{
+	{"the token in a second command, after the lock", "lockwrap/redis/redis.go",
+		"	if err == nil && !r.Held {\n", "	if err == nil && r.Held {\n\t\tr.Token, err = b.client.Incr(ctx, c.Lock+\":f\").Result()\n\t}\n	if err == nil && !r.Held {\n",
+		"./lock_test", "TestAnAcquireIsOneCommand"},
+	{"a token that only counts", "lockwrap/redis/scripts.go",
+		"string.format('%.0f', math.max(last + 1, floor + 1, now))", "string.format('%.0f', math.max(last + 1, floor + 1))",
+		"./lock_test", "TestTokensRiseOverManyGrants"},
+	{"a release that does not compare", "lockwrap/redis/scripts.go",
+		"	if holder == ARGV[1] and (ARGV[2] == '0' or ARGV[2] == token) then\n		redis.call('DEL', KEYS[1])", "	if holder then\n		redis.call('DEL', KEYS[1])",
+		"./lock_test", "TestRedisFollowsTheModel"},
+	{"a hand-over that does not compare", "lockwrap/redis/scripts.go",
+		"if holder ~= ARGV[9] or ARGV[10] ~= '0' and ARGV[10] ~= token then", "if not holder then",
+		"./lock_test", "TestRedisFollowsTheModel"},
+	{"a renewal that takes a free lock", "lockwrap/redis/scripts.go",
+		"	return tonumber(ARGV[2])\nend\n", "	return tonumber(ARGV[2])\nend\nif redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return tonumber(ARGV[2]) end\n",
+		"./lock_test", "TestRedisFollowsTheModel"},
+	{"a grant's deadline counted from the reply", "lockwrap/lease.go",
+		"good: sent,", "good: time.Now(),",
+		"./lock_test", "TestTheDeadlineCountsFromTheSending"},
+	{"a renewal's deadline counted from the reply", "lockwrap/renew.go",
+		"l.good, l.trouble = sent, nil", "l.good, l.trouble = time.Now(), nil",
+		"./lockwrap", "TestARenewedDeadlineCountsFromTheSending"},
+	{"renewal that ends with its first error", "lockwrap/renew.go",
+		"return l.plan.Lease / 12", "return l.plan.Hold",
+		"./lockwrap", "TestRenewal"},
+	{"a waiter that leaves without passing the baton", "lockwrap/line.go",
+		"l.queue = l.queue[1:] // the usual case, without moving the rest\n\t\tl.wake()", "l.queue = l.queue[1:] // the usual case, without moving the rest",
+		"./lock_test", "TestWhoStandsBehindALeaverIsNotForgotten"},
+}
+
+func TestMutations(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			file := filepath.Join(root, filepath.FromSlash(m.file))
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), m.old); n != 1 {
+				t.Fatalf("the edit fits %d times in %s, want once: write it anew for the code as it is", n, m.file)
+			}
+			out, err := testWith(t, root, file, strings.Replace(string(text), m.old, m.new, 1), m.pkg, m.test)
+			switch {
+			case err == nil:
+				t.Errorf("%s passes all the same", m.test)
+			case !strings.Contains(out, "--- FAIL: "+m.test) && !strings.Contains(out, "test timed out"):
+				t.Errorf("%s was not run to a failure:\n%s", m.test, out)
+			}
+		})
+	}
+}
+
+// testWith runs one test of the code with another text for one file.
+func testWith(t *testing.T, root, file, text, pkg, test string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-count=1", "-timeout=60s", "-run=^"+test+"$", pkg)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"apiengine/fault"
+)
+
+// Outbox shows a tenant's messages and decides about those that could not be delivered.
+type Outbox interface {
+	// List returns messages, newest first.
+	List(ctx context.Context, tenant string, f OutboxFilter) ([]OutboxMessage, error)
+	// Retry makes a message due at once; Drop gives it up. not_found, or version_conflict
+	// when its state does not allow it.
+	Retry(ctx context.Context, tenant string, id int64) error
+	Drop(ctx context.Context, tenant string, id int64) error
+}
+
+// OutboxFilter says which messages are listed; an empty field lets all through.
+type OutboxFilter struct {
+	State, ID, Type, Key, Target string
+	Before                       int64 // the Id of the last one of the page before
+	Max                          int
+}
+
+// OutboxMessage is one message.
+type OutboxMessage struct {
+	Id           int64 //nolint:revive // the spelling of the contract
+	EventId      string
+	Type         string
+	Key          string `json:",omitempty"`
+	Target       string
+	Data         json.RawMessage
+	FencingToken int64  `json:",omitempty"`
+	State        string // pending, delivered, dead, dropped
+	Attempts     int
+	Error        string     `json:",omitempty"` // of the last try
+	Delivering   bool       // a relay has it now
+	CreatedAt    time.Time  // when it was sent
+	NextRunAt    *time.Time `json:",omitempty"`
+	EndedAt      *time.Time `json:",omitempty"`
+}
+
+var outboxStates = []string{"", "pending", "delivered", "dead", "dropped"}
+
+type outboxAdmin struct{ port Outbox }
+
+func outboxRoutes(p Outbox) []route {
+	o := outboxAdmin{p}
+	return []route{
+		{http.MethodGet, "/outbox", RoleAdmin, ofTenant, o.list},
+		{http.MethodPost, "/outbox/{id}/retry", RoleAdmin, ofTenant, o.decide(p.Retry)},
+		{http.MethodPost, "/outbox/{id}/drop", RoleAdmin, ofTenant, o.decide(p.Drop)},
+	}
+}
+
+const (
+	outboxPage    = 100
+	maxOutboxPage = 1000
+)
+
+func (o outboxAdmin) list(c *adminCall) (answer, error) {
+	q, err := queryOf(c.x.r.URL)
+	if err != nil {
+		return answer{}, err
+	}
+	f := OutboxFilter{State: q.Get("state"), ID: q.Get("eventId"), Type: q.Get("type"), Key: q.Get("key"), Target: q.Get("target"), Max: outboxPage}
+	if !slices.Contains(outboxStates, f.State) {
+		return answer{}, refuse(fault.BadRequest, "state must be pending, delivered, dead or dropped, not %q", f.State)
+	}
+	if text := q.Get("limit"); text != "" {
+		if f.Max, err = strconv.Atoi(text); err != nil || f.Max < 1 || f.Max > maxOutboxPage {
+			return answer{}, refuse(fault.BadRequest, "limit must be 1 to %d", maxOutboxPage)
+		}
+	}
+	if text := q.Get("cursor"); text != "" {
+		if f.Before, err = strconv.ParseInt(text, 10, 64); err != nil || f.Before < 1 {
+			return answer{}, refuse(fault.BadRequest, "cursor must be the NextCursor of a page before")
+		}
+	}
+	out := struct {
+		Messages   []OutboxMessage
+		NextCursor string `json:",omitempty"`
+	}{Messages: []OutboxMessage{}}
+	list, err := o.port.List(c.ctx, c.tenant, f)
+	out.Messages = append(out.Messages, list...)
+	if len(list) == f.Max {
+		out.NextCursor = strconv.FormatInt(list[len(list)-1].Id, 10)
+	}
+	return answer{data: out}, err
+}
+
+func (o outboxAdmin) decide(do func(ctx context.Context, tenant string, id int64) error) func(*adminCall) (answer, error) {
+	return func(c *adminCall) (answer, error) {
+		id, err := strconv.ParseInt(c.param("id"), 10, 64)
+		if err != nil || id < 1 {
+			return answer{}, refuse(fault.NotFound, "there is no message %q", c.param("id"))
+		}
+		return answer{}, do(c.ctx, c.tenant, id)
+	}
+}
