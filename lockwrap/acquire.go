@@ -63,9 +63,13 @@ func (m *Manager) Acquire(ctx context.Context, r Request) (*Lease, error) {
 		return nil, err
 	}
 	m.calls.add() // before the look at quit, so that Close either sees this call or refuses it
+	began := time.Now()
 	l, err := m.acquire(ctx, r)
 	if err != nil {
 		m.calls.done()
+		m.note(Event{What: Refused, Key: r.Key, Took: time.Since(began), Err: err})
+	} else {
+		m.note(Event{What: Acquired, Key: r.Key, Took: l.waited, Handed: l.handed})
 	}
 	return l, err // a lease keeps the call counted
 }
@@ -332,7 +336,7 @@ func (h *hunt) abandon() {
 	if h.pending == nil && !h.doubt {
 		return
 	}
-	h.m.sweep(leftover{lock: h.lock, owner: Owner{Holder: h.holder}, limit: h.limit,
+	h.m.sweep(leftover{key: h.r.Key, lock: h.lock, owner: Owner{Holder: h.holder}, limit: h.limit,
 		over: h.sent.Add(h.r.Plan.Lease), pending: h.pending, doubt: h.doubt})
 	h.pending = nil
 }
