@@ -9,8 +9,7 @@ import (
 )
 
 // E8: a definition is saved while it runs: the running call ends with the version that it
-// began with, its later nested calls included where they name another API; the next has the
-// new one.
+// began with; the next has the new one.
 func TestADefinitionSavedWhileItRuns(t *testing.T) {
 	for _, p := range pairsWith {
 		t.Run(p.name, func(t *testing.T) {
@@ -42,7 +41,7 @@ func TestADefinitionSavedWhileItRuns(t *testing.T) {
 // needs it is refused with store_unavailable, and works again when the database is back.
 func TestTheStoreIsDown(t *testing.T) {
 	p, through, _ := proxiedDatabase(t)
-	h := newHouse(t, pair{}, func(s *app.Settings) { s.DatabaseURL = through })
+	h := newHouse(t, pair{}, func(s *app.Settings) { s.DatabaseURL, s.LockBackend = through, "embedded" })
 	tenant := h.tenant(t)
 	files := keyedAPIs()
 	files["plain.js"] = js("Timeout: 5", "return { Code: 1 };")

@@ -30,7 +30,7 @@ DROP TABLE slow;`
 // same on every ask, by whatever the run left behind.
 func TestOutcomesOnPostgres(t *testing.T) {
 	p, through, direct := proxiedDatabase(t)
-	h := newHouse(t, pair{}, func(s *app.Settings) { s.DatabaseURL = through })
+	h := newHouse(t, pair{}, func(s *app.Settings) { s.DatabaseURL, s.LockBackend = through, "embedded" })
 	tenant := h.tenant(t)
 	const insert = "V8.Db.FromSql('INSERT INTO ledger VALUES (@p0, 1)').AddInParameter('@p0', V8.Param.Id).ExecuteNonQuery();"
 	files := ledgerAPIs()
