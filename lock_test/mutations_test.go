@@ -51,7 +51,7 @@ var mutations = []struct {
 		"const turns = 4", "const turns = 1 << 30",
 		"./lockwrap", "TestNodesTakeTurnsWithoutAsking"},
 	{"a script that fails after a write", "lockwrap/redis/scripts.go",
-		"	redis.pcall('ZREM', KEYS[3], node)\n	return token", "	redis.call('ZREM', KEYS[3], node)\n	return token",
+		"redis.pcall('ZADD', KEYS[3], 'NX', ", "redis.call('ZADD', KEYS[3], 'NX', ",
 		"./lock_test", "TestAScriptThatFailsHasDoneNothing"},
 	{"a release that keeps the lock for nobody in line", "lockwrap/redis/scripts.go",
 		"redis.pcall('SET', KEYS[1], 'kept:' .. first, 'PX', grace)", "",
