@@ -96,6 +96,14 @@ var sites = []struct {
 		})
 		return s
 	}},
+	{"sentinel", func(t testing.TB) site {
+		var p *faultproxy.Proxy
+		c := testserver.NewSentinelBehind(t, func(primary *testserver.RedisServer) int {
+			p = proxied(t, primary)
+			return p.Port()
+		})
+		return site{c.URL(), []*faultproxy.Proxy{p}}
+	}},
 }
 
 func proxied(t testing.TB, s *testserver.RedisServer) *faultproxy.Proxy {
