@@ -14,6 +14,7 @@ import (
 // renewal or at their end, and the next one has a larger token. (This process's own wall
 // clock counts for nothing but the check that TestInStep is about.)
 func TestTheServersClockIsStepped(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		by    time.Duration

@@ -14,9 +14,10 @@ import (
 
 // F1 to F4 on each store, whose servers are started once.
 func TestBrokenLines(t *testing.T) {
+	t.Parallel()
 	for _, s := range sites {
 		t.Run(s.name, func(t *testing.T) {
-			t.Parallel() // mostly servers are waited for
+			t.Parallel()
 			site := s.open(t)
 			m, other := node(t, site.url), node(t, site.url)
 			warm(t, m)
@@ -69,6 +70,7 @@ func lostAnswers(t *testing.T, site site, m, other *lockwrap.Manager) {
 
 // F2: a release that arrives long after another has got the lock changes nothing.
 func TestALateReleaseFreesNobodyElse(t *testing.T) {
+	t.Parallel()
 	site := sites[0].open(t)
 	m, other := node(t, site.url), node(t, site.url)
 	warm(t, m)

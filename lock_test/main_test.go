@@ -1,5 +1,6 @@
 // Package lock_test shows from outside that the lock keeps its word when replies are lost,
 // servers fail and processes stop: docs/faults.md names the fault of each test.
+// Tests that mostly wait for servers run beside each other.
 package lock_test
 
 import (

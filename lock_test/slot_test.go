@@ -17,6 +17,7 @@ import (
 // An error that says "nothing was done" is true, also in a slot that moves, where a key
 // that does not exist is refused in the middle of a script.
 func TestAScriptThatFailsHasDoneNothing(t *testing.T) {
+	t.Parallel()
 	c := testserver.NewCluster(t)
 	b, err := open(c.URL())
 	if err != nil {
