@@ -3,7 +3,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: check fmt vet test faults mutations bench build tour reference
+.PHONY: check fmt vet test faults mutations bench bench-locks build tour reference
 
 check: fmt vet test ## everything a change must pass
 
@@ -13,11 +13,13 @@ fmt: ## every file is as gofmt writes it
 vet:
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	cd bench && go vet ./...
 
 test: ## all tests, with the race detector, on real servers
 	scripts/find-or-install.sh redis-server
 	scripts/find-or-install.sh postgres
 	go test -race -timeout 20m ./...
+	cd bench && go test -race -timeout 5m ./...
 
 faults: mutations ## the long form of the lock's fault tests (the short one is part of check); APIENGINE_SEED repeats a random one
 	scripts/find-or-install.sh redis-server
@@ -31,6 +33,9 @@ bench: ## the figures of docs/performance.md; takes about five minutes on a quie
 	scripts/find-or-install.sh redis-server
 	scripts/find-or-install.sh wrk
 	go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./engine_test
+
+bench-locks: ## our lock beside redsync, redislock and rueidislock; about ten minutes on a quiet machine
+	@cd bench && go run ./locks -redis-server "$$(../scripts/find-or-install.sh redis-server)"
 
 build: ## bin/apiengine, static
 	CGO_ENABLED=0 go build -o bin/apiengine ./cmd/apiengine

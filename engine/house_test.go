@@ -169,7 +169,7 @@ func (b database) Begin(_ context.Context, g engine.Guard) (engine.Tx, error) {
 }
 
 func (b database) Claim(_ context.Context, c engine.Claim) (engine.Attempt, *engine.Answer, error) {
-	return attempt{b.d}, b.d.kept, b.d.note("claim")
+	return attempt(b), b.d.kept, b.d.note("claim")
 }
 
 type attempt struct{ d *desk }

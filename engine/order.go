@@ -82,7 +82,8 @@ func (f *frame) acquire(ctx context.Context) error {
 	if f.parent != nil {
 		plan.Wait = min(plan.Wait, patience(remaining(f.parent.deadline)))
 	}
-	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey, Floor: f.tree.floors[key.String()]})
+	lease, err := f.tree.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: key, Plan: plan, API: d.ApiEngineKey, Note: f.x.ID,
+		Floor: f.tree.floors[key.String()]})
 	if err != nil {
 		return inOwnWords(err, d.LockMsg)
 	}

@@ -21,6 +21,7 @@ type Request struct {
 	Key   Key
 	Plan  budget.Plan // Lease, Renew, Hold, Wait and Margin count here; see package budget
 	API   string      // shown as the holder to those who wait; cut after 100 bytes
+	Note  string      // shown beside API to administrators, such as the run's id; cut after 100 bytes
 	Floor int64       // the token will be greater than this; 0 to 2^53 - 2^20
 }
 
@@ -62,9 +63,13 @@ func (m *Manager) Acquire(ctx context.Context, r Request) (*Lease, error) {
 		return nil, err
 	}
 	m.calls.add() // before the look at quit, so that Close either sees this call or refuses it
+	began := time.Now()
 	l, err := m.acquire(ctx, r)
 	if err != nil {
 		m.calls.done()
+		m.note(Event{What: Refused, Key: r.Key, Took: time.Since(began), Err: err})
+	} else {
+		m.note(Event{What: Acquired, Key: r.Key, Took: l.waited, Handed: l.handed})
 	}
 	return l, err // a lease keeps the call counted
 }
@@ -77,7 +82,7 @@ func (m *Manager) acquire(ctx context.Context, r Request) (*Lease, error) {
 		return nil, context.Cause(ctx)
 	}
 	now := time.Now()
-	h := &hunt{m: m, r: r, lock: m.cfg.Prefix + ":{" + r.Key.String() + "}", holder: m.newHolder(), api: label(r.API),
+	h := &hunt{m: m, r: r, lock: m.cfg.Prefix + ":{" + r.Key.String() + "}", holder: m.newHolder(), api: labels(r.API, r.Note),
 		began: now, until: now.Add(r.Plan.Wait), limit: m.attempt(r.Plan.Lease)}
 	var ok bool
 	if h.w, ok = m.lines.join(h, m.cfg.MaxQueue); !ok {
@@ -343,7 +348,7 @@ func (h *hunt) abandon() {
 	if h.pending == nil && !h.doubt {
 		return
 	}
-	h.m.sweep(leftover{lock: h.lock, owner: Owner{Holder: h.holder}, limit: h.limit,
+	h.m.sweep(leftover{key: h.r.Key, lock: h.lock, owner: Owner{Holder: h.holder}, limit: h.limit,
 		over: h.sent.Add(h.r.Plan.Lease), pending: h.pending, doubt: h.doubt})
 	h.pending = nil
 }

@@ -13,6 +13,7 @@ import (
 // A method returns soon after its ctx's deadline; it need not notice a cancelled ctx before.
 // It returns a *BackendError when it is certain that nothing was changed; any other error
 // means that nobody knows, best as an *UnknownError. Package locktest is the full contract.
+// A Backend may be an Inspector too.
 type Backend interface {
 	// Acquire takes the lock if it is free or kept for c.Node, in one atomic step with the
 	// making of its token: the greatest of the last token + 1, c.Floor + 1 and the time in
@@ -93,6 +94,7 @@ type Reply struct {
 
 // Holder says who holds a lock, as far as others may know.
 type Holder struct {
-	API   string
+	API   string    // for a Backend: Claim.API as it came
+	Note  string    // Request.Note; a Backend leaves it empty
 	Since time.Time // zero when unknown
 }

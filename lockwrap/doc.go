@@ -34,9 +34,18 @@
 // # Waiting
 //
 // Waiters for one lock stand in line on each node, first come first served; only the first
-// of them talks to the backend, so a thousand waiters cost no more than one. A release wakes
-// the next in line of its node at once; a lock held elsewhere is asked for again after a
-// short random pause, never longer than its holder's lease has left.
+// of them talks to the backend, so a thousand waiters cost no more than one. A release hands
+// the lock to the next in line of its node in the same step, one round trip a turn. Nodes
+// stand in line too, at the backend: after four turns in a row a node yields to the one that
+// has waited longest, for which the lock is kept for a moment (Grace) and which is told over
+// the one subscription that each node has. A notice is a hint: the first in line also asks
+// when the holder's lease may have ended, and every second; without a subscription it asks
+// after short random pauses.
+//
+// # What can be seen
+//
+// Config.Observe hears of every event for metrics. Manager.Locks tells who holds and who
+// waits, where the backend is an Inspector, and Manager.ForceRelease takes a lock away.
 //
 // # Errors
 //
@@ -48,6 +57,6 @@
 // # Backends
 //
 // A Backend keeps locks and makes tokens, nothing else: waiting, renewal and deadlines are
-// here. Package embedded serves one process, package redis many; package locktest holds the
-// suite that both pass and that a further one must pass.
+// here. Package embedded serves one process, packages redis, postgres and etcd many; package
+// locktest holds the suite that all pass and that a further one must pass.
 package lockwrap

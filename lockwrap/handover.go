@@ -63,6 +63,7 @@ func (n *heir) settle(r Reply, sent time.Time) {
 		n.tell(offer{late: true, sent: sent})
 	default:
 		lease := n.m.newLease(h, n.claim.Holder, r.Next, sent)
+		lease.handed = true
 		if !n.give(lease) {
 			n.sweep(sent)
 		}
@@ -72,7 +73,7 @@ func (n *heir) settle(r Reply, sent time.Time) {
 // sweep starts a clean-up behind an heir that has left.
 func (n *heir) sweep(sent time.Time) {
 	h := n.w.hunt
-	n.m.sweep(leftover{lock: h.lock, owner: Owner{Holder: n.claim.Holder}, limit: h.limit, over: sent.Add(h.r.Plan.Lease), doubt: true})
+	n.m.sweep(leftover{key: h.r.Key, lock: h.lock, owner: Owner{Holder: n.claim.Holder}, limit: h.limit, over: sent.Add(h.r.Plan.Lease), doubt: true})
 }
 
 // give makes the lease the line's, unless the heir has left; then the lock is on its own.

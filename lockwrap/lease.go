@@ -19,6 +19,7 @@ type Lease struct {
 	plan   budget.Plan
 	sent   time.Time
 	waited time.Duration
+	handed bool // by the node's last holder
 	doubt  bool // an attempt of this acquisition never got its answer
 
 	life context.Context // ends when the lease is lost, with the *LostError as its cause
@@ -134,7 +135,7 @@ func (l *Lease) limit() time.Time {
 	return l.endsAt().Add(-l.plan.Margin)
 }
 
-func (l *Lease) by() Holder { return Holder{API: l.api, Since: l.sent} }
+func (l *Lease) by() Holder { return Holder{API: l.api, Since: l.sent}.apart() }
 
 // expire is the timer's function: it waits on when a renewal has moved the limit.
 func (l *Lease) expire() {
@@ -156,6 +157,7 @@ func (l *Lease) expire() {
 func (l *Lease) fail(lost *LostError) error {
 	lost.Key, lost.Token = l.key, l.owner.Token
 	if l.finish(lost) {
+		l.m.note(Event{What: Lost, Key: l.key, Took: time.Since(l.sent), Err: lost})
 		l.m.renewals.drop(l.renewal)
 		l.m.lines.free(l.lock, l)
 	}

@@ -153,7 +153,7 @@ func (ls *lines) free(lock string, lease *Lease) {
 // taken notes what the head heard of a holder elsewhere, and whether the node stands in line.
 func (ls *lines) taken(lock string, r Reply, now time.Time, queue bool) {
 	ls.with(lock, func(l *line) {
-		*l = line{queue: l.queue, by: r.By, until: now.Add(r.Left), queued: l.queued || queue}
+		*l = line{queue: l.queue, by: r.By.apart(), until: now.Add(r.Left), queued: l.queued || queue}
 	})
 }
 

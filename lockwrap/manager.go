@@ -19,6 +19,7 @@ type Config struct {
 	MaxQueue     int           // waiters per lock on this node; default 1000, -1 no limit
 	VerifyAlways bool          // CheckBefore asks the backend also about a fresh grant
 	Attempt      time.Duration // longest single request to the backend; default 500ms, at least 10ms
+	Observe      func(Event)   // called where the event happens, so it must return at once; default nothing
 	Patience     time.Duration // how long Acquire keeps trying a backend that does not answer; default 3s
 }
 

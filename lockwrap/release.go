@@ -41,8 +41,10 @@ func (l *Lease) release(ctx context.Context) error {
 		return before
 	case lost != nil:
 		l.lose(lost)
+		l.m.note(Event{What: Lost, Key: l.key, Took: time.Since(l.sent), Err: lost})
 		return lost
 	}
+	l.m.note(Event{What: Released, Key: l.key, Took: time.Since(l.sent)})
 	return nil
 }
 
@@ -82,11 +84,12 @@ func (l *Lease) unlock(ctx context.Context) *LostError {
 
 // sweep starts a clean-up behind the lease.
 func (l *Lease) sweep() {
-	l.m.sweep(leftover{lock: l.lock, owner: Owner{Holder: l.owner.Holder}, limit: l.m.attempt(l.plan.Lease), over: l.end(), doubt: true})
+	l.m.sweep(leftover{key: l.key, lock: l.lock, owner: Owner{Holder: l.owner.Holder}, limit: l.m.attempt(l.plan.Lease), over: l.end(), doubt: true})
 }
 
 // leftover is a lock that may be, or may still become, that of a holder that is gone.
 type leftover struct {
+	key     Key
 	lock    string
 	owner   Owner
 	limit   time.Duration // of one attempt
@@ -97,6 +100,7 @@ type leftover struct {
 
 // sweep releases s in a goroutine that Close waits for.
 func (m *Manager) sweep(s leftover) {
+	m.note(Event{What: CleanedUp, Key: s.key})
 	m.calls.add()
 	m.spawn(func() {
 		defer m.calls.done()

@@ -156,6 +156,7 @@ func (l *Lease) renew() time.Duration {
 		l.mu.Lock()
 		l.trouble = a.err
 		l.mu.Unlock()
+		l.m.note(Event{What: RenewalFailed, Key: l.key, Err: a.err})
 		return l.plan.Lease / 12
 	case !a.reply.Held:
 		_ = l.fail(l.notMine(a.reply, time.Now())) // Lost tells

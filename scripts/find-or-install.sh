@@ -4,21 +4,21 @@
 #
 #   scripts/find-or-install.sh redis-server
 #   scripts/find-or-install.sh postgres          (the directory's initdb stands beside it)
+#   scripts/find-or-install.sh pgbouncer
 #   scripts/find-or-install.sh etcd
 #   scripts/find-or-install.sh chromium
 #   scripts/find-or-install.sh wrk               (the load generator of make bench)
-#   scripts/find-or-install.sh libfaketime       (a library: steps a server's wall clock)
 #
 # Exit 1 with a sentence on standard error when it can be neither found nor installed.
 set -euo pipefail
 
-program=${1:?usage: find-or-install.sh redis-server|postgres|etcd|chromium|wrk|libfaketime}
+program=${1:?usage: find-or-install.sh redis-server|postgres|pgbouncer|etcd|chromium|wrk}
 
 find_it() {
   case $program in
     # PostgreSQL's own directory first: a wrapper on the PATH has no initdb beside it.
     postgres) ls -d /usr/lib/postgresql/*/bin/postgres 2>/dev/null | sort -V | tail -n 1 | grep . ;;
-    libfaketime) ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null | grep . ;;
+    pgbouncer) PATH=$PATH:/usr/sbin command -v pgbouncer ;;
     *) command -v "$program" ;;
   esac
 }
@@ -26,10 +26,10 @@ find_it() {
 case $program in
   redis-server) package=redis-server ;;
   postgres) package=postgresql ;;
+  pgbouncer) package=pgbouncer ;;
   etcd) package=etcd-server ;;
   chromium) package=chromium ;;
   wrk) package=wrk ;;
-  libfaketime) package=libfaketime ;;
   *) echo "find-or-install.sh: unknown program $program" >&2; exit 1 ;;
 esac
 

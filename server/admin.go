@@ -81,6 +81,12 @@ func (s *Server) adminRoutes() []route {
 	if a.Outbox != nil {
 		all = append(all, outboxRoutes(a.Outbox)...)
 	}
+	if a.Locks != nil {
+		all = append(all, lockRoutes(a.Locks)...)
+	}
+	if a.Audit != nil {
+		all = append(all, auditRoutes(a.Audit)...)
+	}
 	return all
 }
 

@@ -151,7 +151,8 @@ func (f fakeSecrets) Delete(_ context.Context, tenant, name string) error {
 
 func fullAdmin(s *said) server.Admin {
 	return server.Admin{Definitions: fakeDefinitions{said: s}, Planner: fakePlanner{s}, Schema: fakeSchema{s}, SQL: fakeSQL{},
-		Tokens: fakeTokenAdmin{s}, Tenants: fakeTenants{s}, Secrets: fakeSecrets{s}}
+		Tokens: fakeTokenAdmin{s}, Tenants: fakeTenants{s}, Secrets: fakeSecrets{s},
+		Locks: fakeLocks{s}, Audit: fakeAudit{s}}
 }
 
 // The rights of the admin API, written a second time: who may, and a body that is taken.
@@ -173,6 +174,9 @@ var rights = []struct {
 	{"GET", "/tokens", "", "admin"},
 	{"POST", "/tokens", `{"Name":"n","Roles":["viewer"]}`, "admin"},
 	{"DELETE", "/tokens/{id}", "", "admin"},
+	{"GET", "/locks", "", "admin"},
+	{"POST", "/locks/release", `{"Lock":"default:OrderId:1","Token":5}`, "admin"},
+	{"GET", "/audit", "", "admin"},
 	{"GET", "/tenants", "", "admin"},
 	{"POST", "/tenants", `{"Name":"acme"}`, "admin"},
 	{"GET", "/tenants/{tenant}/settings", "", "admin"},
@@ -295,6 +299,19 @@ func TestAdmin(t *testing.T) {
 		{name: "secret without a value", method: "PUT", path: "/tenants/acme/secrets/s", body: `{}`, status: 400, contains: `"Field":"Value"`},
 		{name: "secret with a bad name", method: "PUT", path: "/tenants/acme/secrets/a%2Fb", body: `{"Value":"v"}`, status: 400},
 		{name: "unset secret", method: "DELETE", path: "/tenants/acme/secrets/s", status: 200, said: "unset acme s"},
+		{name: "all locks", method: "GET", path: "/locks", status: 200, said: `locks of "" from ""`, contains: `{"Items":[{"Lock":"a:x:1"`},
+		{name: "own locks", method: "GET", path: "/locks?prefix=OrderId:4", token: "acmeroot", status: 200, said: `locks of "acme" from "OrderId:4"`},
+		{name: "a page of locks", method: "GET", path: "/locks?limit=2", status: 200, said: `locks of "" from ""`, contains: `"NextCursor":"a:x:2"`},
+		{name: "the last page of locks", method: "GET", path: "/locks?limit=2&cursor=a:x:2", status: 200, said: `locks of "" from ""`, contains: `{"Items":[{"Lock":"a:x:3"`},
+		{name: "beyond the locks", method: "GET", path: "/locks?cursor=z", status: 200, said: `locks of "" from ""`, contains: `"Data":{"Items":[]}`},
+		{name: "locks without limit", method: "GET", path: "/locks?limit=0", status: 400, contains: `"Field":"limit"`},
+		{name: "release", method: "POST", path: "/locks/release", body: `{"Lock":"default:x:1","Token":5,"Reason":"stuck"}`, status: 200, said: `release default:x:1 5 of "" by Ann (id-): stuck`},
+		{name: "release in the own tenant", method: "POST", path: "/locks/release", body: `{"Lock":"default:x:1","Token":5}`, token: "acmeroot", status: 200, said: `release default:x:1 5 of "acme" by Ann (id-acme): `},
+		{name: "release of nothing", method: "POST", path: "/locks/release", body: `{"Token":5}`, status: 400, contains: `"Field":"Lock"`},
+		{name: "release from nobody", method: "POST", path: "/locks/release", body: `{"Lock":"default:x:1"}`, status: 400, contains: `"Field":"Token"`},
+		{name: "audit", method: "GET", path: "/audit?limit=2&cursor=9", status: 200, said: `audit of "" before 9: 3`, contains: `"NextCursor":"7"`},
+		{name: "own audit", method: "GET", path: "/audit", token: "acmeroot", status: 200, said: `audit of "acme" before 0: 101`, contains: `"Subject":"x"`},
+		{name: "audit from nowhere", method: "GET", path: "/audit?cursor=x", status: 400, contains: `"Field":"cursor"`},
 		{name: "wrong method", method: "POST", path: "/definitions", body: `{}`, status: 405},
 		{name: "nothing there", method: "GET", path: "/what", status: 404},
 		{name: "options", method: "OPTIONS", path: "/definitions", status: 405},

@@ -49,18 +49,8 @@ func tokenRoutes(p TokenAdmin) []route {
 	}
 }
 
-// reach is the tenant whose tokens the caller may handle: its own, or, for a token of
-// every tenant that names none, all.
-func (t tokens) reach(c *adminCall) (string, error) {
-	query, err := queryOf(c.x.r.URL)
-	if err != nil || c.id.Tenant != "" {
-		return c.tenant, err
-	}
-	return namedTenant("", query, c.x.r.Header)
-}
-
 func (t tokens) list(c *adminCall) (answer, error) {
-	tenant, err := t.reach(c)
+	tenant, _, err := c.reach()
 	if err != nil {
 		return answer{}, err
 	}
@@ -103,7 +93,7 @@ func (t tokens) create(c *adminCall) (answer, error) {
 }
 
 func (t tokens) revoke(c *adminCall) (answer, error) {
-	tenant, err := t.reach(c)
+	tenant, _, err := c.reach()
 	if err != nil {
 		return answer{}, err
 	}

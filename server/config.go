@@ -45,6 +45,8 @@ type Admin struct {
 	Tenants     Tenants
 	Secrets     Secrets
 	Outbox      Outbox
+	Locks       Locks
+	Audit       Audit
 }
 
 // Config sets up a Server. Engine is required; a zero field takes its default.

@@ -50,6 +50,8 @@ func Run(t *testing.T, fresh func(testing.TB) Opener) {
 		{"revoking ends a token at once", revoke},
 		{"of 20 first starts one makes the admin token", bootstrap},
 		{"the configured admin token follows the setting", configuredToken},
+
+		{"the audit trail is read from its newest entry", auditEntries},
 	}
 	for _, c := range suite {
 		t.Run(c.name, func(t *testing.T) { c.test(t, fresh(t)) })
