@@ -33,7 +33,7 @@ func TestForcedRelease(t *testing.T) {
 	for _, key := range []string{"waits_inside", "add_one", "go"} {
 		b.awaitAPI(t, key)
 	}
-	held := inBackground(t, a, "/apiengine/waits_inside")
+	held := inBackground(t, a, "/apiengine/waits_inside", `{"Id":"a"}`)
 	var one client.Lock
 	list := func() (found client.Locks) {
 		if err := json.Unmarshal([]byte(b.command(t, "locks", "--json")), &found); err != nil {
@@ -48,7 +48,7 @@ func TestForcedRelease(t *testing.T) {
 		}
 		return len(found) == 1
 	})
-	waits := inBackground(t, b, "/apiengine/add_one")
+	waits := inBackground(t, b, "/apiengine/add_one", `{"Id":"a"}`)
 	await(t, "the waiter to show", func() bool {
 		found := list()
 		return len(found) == 1 && len(found[0].Waiting) == 1 && found[0].Waiting[0].Count == 1
@@ -118,19 +118,6 @@ func trail(t *testing.T, n *node, lock client.Lock) {
 		e.Detail.Token != lock.Token || e.Detail.Execution != lock.Execution || e.Detail.Reason != "stuck" {
 		t.Errorf("%+v", e)
 	}
-}
-
-// inBackground sends {"Id":"a"}; the answer comes on the channel.
-func inBackground(t *testing.T, n *node, path string) <-chan answer {
-	out := make(chan answer, 1)
-	go func() {
-		got, err := n.try(t.Context(), "POST", path, `{"Id":"a"}`)
-		if err != nil {
-			got.Body = err.Error()
-		}
-		out <- got
-	}()
-	return out
 }
 
 // A tenant's administrator neither sees nor releases another tenant's locks.

@@ -186,10 +186,12 @@ LockKey: Id
 Timeout: 2
 ---*/
 V8.Db.FromSql("UPDATE counter SET n = n + 100 WHERE id = @p0").AddInParameter('@p0', V8.Param.Id).ExecuteNonQuery();
+V8.Cache.Set('staged', 'stale');
 V8.Cache.SetIfNotExists('slow:started', '1', 60);
 var until = Date.now() + 1500;
 while (Date.now() < until) {}
 return { Code: 1 };`)}
+	files["staged.js"] = &fstest.MapFile{Data: []byte("return { Code: 1, Data: V8.Cache.Get('staged') };")}
 	files["started.js"] = &fstest.MapFile{Data: []byte("return { Code: 1, Data: V8.Cache.Get('slow:started') };")}
 	a.pushFiles(t, files)
 	b.awaitAPI(t, "slow")
@@ -224,5 +226,8 @@ return { Code: 1 };`)}
 	}
 	if got := b.scalar(t, "SELECT n FROM counter WHERE id = 'a'"); got != "1" {
 		t.Errorf("the counter is %s: the stale holder's write counted", got)
+	}
+	if got := b.call(t, "POST", "/apiengine/staged", nil).JSON.Data; got != nil {
+		t.Errorf("the cache has what the stale holder had staged: %v", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 // F13: a replica that lagged is promoted. The lock may be given again, but with a larger
 // token, and the old holder hears of its loss.
 func TestFailoverToALaggingReplica(t *testing.T) {
+	t.Parallel()
 	s := testserver.NewSentinel(t)
 	m, other := node(t, s.URL()), node(t, s.URL())
 	var last int64
@@ -106,6 +107,7 @@ func TestASlotMovesUnderLoad(t *testing.T) {
 // F13: Redis is killed and started again. With an AOF that is synced at every write the
 // lock is still held; without one it is a loss. Tokens rise in both cases.
 func TestRedisRestarts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		args  []string
@@ -153,6 +155,7 @@ func TestRedisRestarts(t *testing.T) {
 
 // Many locks in many slots, each with its two or three keys in one.
 func TestAClusterHasAllLocks(t *testing.T) {
+	t.Parallel()
 	m := node(t, testserver.NewCluster(t).URL())
 	for i := range 60 {
 		r := request(lease, 10*time.Second)

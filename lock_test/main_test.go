@@ -1,5 +1,6 @@
 // Package lock_test shows from outside that the lock keeps its word when replies are lost,
 // servers fail and processes stop: docs/faults.md names the fault of each test.
+// Tests that mostly wait for servers run beside each other.
 package lock_test
 
 import (
@@ -95,6 +96,14 @@ var sites = []struct {
 			return true
 		})
 		return s
+	}},
+	{"sentinel", func(t testing.TB) site {
+		var p *faultproxy.Proxy
+		c := testserver.NewSentinelBehind(t, func(primary *testserver.RedisServer) int {
+			p = proxied(t, primary)
+			return p.Port()
+		})
+		return site{c.URL(), []*faultproxy.Proxy{p}}
 	}},
 }
 

@@ -12,6 +12,7 @@ import (
 // P1, as far as the lock goes (the guard's part is engine_test's): a process stopped past
 // its lease, renewed or not, hears of the loss when it goes on, and harms no later holder.
 func TestAProcessStoppedPastItsLease(t *testing.T) {
+	t.Parallel()
 	for name, renews := range map[string]bool{"not renewed": false, "renewed": true} {
 		t.Run(name, func(t *testing.T) {
 			s := testserver.NewRedis(t)
@@ -43,6 +44,7 @@ func TestAProcessStoppedPastItsLease(t *testing.T) {
 // P2: a process stopped between sending its acquire and the reply does not believe a grant
 // whose lease is over.
 func TestAProcessStoppedInItsAcquire(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]faultproxy.Fault{"the reply waits": faultproxy.HoldReply, "the call waits": faultproxy.HoldCall} {
 		t.Run(name, func(t *testing.T) {
 			s := testserver.NewRedis(t)
@@ -83,6 +85,7 @@ func TestAProcessStoppedInItsAcquire(t *testing.T) {
 
 // A process that is killed keeps others out for no longer than its lease.
 func TestAKilledProcess(t *testing.T) {
+	t.Parallel()
 	s := testserver.NewRedis(t)
 	m := node(t, s.URL())
 	w := startWorker(t, job{URL: s.URL(), Name: "w", Lease: 900 * time.Millisecond, Renewed: true})
@@ -105,6 +108,7 @@ func TestAKilledProcess(t *testing.T) {
 
 // TLS with a checked certificate, and none without the authority.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	s := testserver.NewTLSRedis(t)
 	j := job{URL: s.URL(), Name: "w", Lease: lease}
 	w := startWorker(t, j, "SSL_CERT_FILE="+s.CAFile, "SSL_CERT_DIR=/nonexistent")

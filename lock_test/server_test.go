@@ -20,6 +20,7 @@ import (
 
 // F5: a server that is silent for half a lease costs no renewed lock.
 func TestAServerPausedForHalfALease(t *testing.T) {
+	t.Parallel()
 	s := testserver.NewRedis(t)
 	m := node(t, s.URL())
 	warm(t, m)
@@ -102,6 +103,7 @@ func TestARedisThatForgetsUnderLoad(t *testing.T) {
 // F8: a lock that is evicted or flushed while held is a loss for its holder, at the
 // latest at its end, and the next token is larger.
 func TestAForgottenLockIsALoss(t *testing.T) {
+	t.Parallel()
 	for name, forget := range map[string]func(context.Context, *goredis.Client){
 		"FLUSHALL":         func(ctx context.Context, a *goredis.Client) { a.FlushAll(ctx) },
 		"the lock evicted": func(ctx context.Context, a *goredis.Client) { a.Del(ctx, lockKey()) },
@@ -166,6 +168,7 @@ func TestAUserWithoutChannels(t *testing.T) {
 
 // F11: a renewal that is done after the lease's end does not bring the lock back.
 func TestALateRenewalDoesNotTakeTheLockBack(t *testing.T) {
+	t.Parallel()
 	s := testserver.NewRedis(t)
 	p := proxied(t, s)
 	a, m, other := admin(t, s), node(t, "redis://"+p.Addr()), node(t, s.URL())
@@ -190,6 +193,7 @@ func TestALateRenewalDoesNotTakeTheLockBack(t *testing.T) {
 // F15: without Redis at the start and in the middle of the load every call is refused,
 // none runs, and all recovers by itself.
 func TestRedisIsDown(t *testing.T) {
+	t.Parallel()
 	s := testserver.NewRedis(t)
 	s.Kill()
 	nodes := []*lockwrap.Manager{node(t, s.URL()), node(t, s.URL())}

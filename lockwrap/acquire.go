@@ -163,8 +163,17 @@ func (h *hunt) run(ctx context.Context) (*Lease, error) {
 // over reports that the wait cap allows no further attempt. An answer that got lost is
 // asked for once more all the same, lest one cut connection fail a call that tries once.
 func (h *hunt) over() bool {
-	again := h.doubt && h.errs == 1 && time.Since(h.began) < h.limit
-	return !again && !time.Now().Before(h.until)
+	now := time.Now()
+	again := h.doubt && h.errs == 1 && now.Before(h.last())
+	return !again && !now.Before(h.until)
+}
+
+// last is when every attempt must have ended.
+func (h *hunt) last() time.Time {
+	if h.r.Plan.Wait == 0 {
+		return h.began.Add(h.limit)
+	}
+	return h.until.Add(minAttempt)
 }
 
 // gaveUp says why the wait cap passed in vain. A failure that is younger than one attempt
@@ -186,6 +195,9 @@ func (h *hunt) try(ctx context.Context) (*Lease, error) {
 	limit := h.limit
 	if h.r.Plan.Wait > 0 {
 		limit = min(limit, max(minAttempt, h.until.Sub(h.sent)))
+	}
+	if h.doubt && !h.sent.Before(h.until) { // see over
+		limit = min(limit, h.last().Sub(h.sent))
 	}
 	c := h.claim()
 	h.pending = h.m.send(ctx, limit, func(ctx context.Context, b Backend) (Reply, error) { return b.Acquire(ctx, c) })

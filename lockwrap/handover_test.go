@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,26 +140,44 @@ func TestTheHeirLeavesMeanwhile(t *testing.T) {
 	}
 }
 
-// A node that is asked to yield does not ask again before its turn.
+// Nodes take turns: each goes on for an acquire and four hand-overs, and one that is asked
+// to yield does not ask again before its turn.
 func TestNodesTakeTurnsWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, end := start(t, lockwrap.Config{})
 		defer end()
 		l := acquire(t, n.Manager, request(time.Minute, 0))
-		var all []<-chan error
+		var order []*lockwrap.Manager // the lock keeps it safe
+		var all sync.WaitGroup
 		for range 40 {
-			all = append(all, waiter(t, t.Context(), n.Manager, request(time.Minute, time.Minute)))
-			all = append(all, waiter(t, t.Context(), n.other, request(time.Minute, time.Minute)))
+			for _, m := range []*lockwrap.Manager{n.Manager, n.other} {
+				all.Go(func() {
+					err := m.Do(t.Context(), request(time.Minute, time.Minute), func(ctx context.Context, l *lockwrap.Lease) error {
+						order = append(order, m)
+						time.Sleep(time.Millisecond)
+						return l.Confirm(ctx)
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait() // it stands in line now
+			}
 		}
 		began := time.Now()
 		release(t, l)
-		for _, done := range all {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
+		all.Wait()
 		if took := time.Since(began); took > 81*time.Millisecond {
 			t.Errorf("80 turns of 1 ms took %v", took)
+		}
+		run := 0
+		for i, m := range order[:70] { // at the very end one may be alone
+			if run++; i > 0 && order[i-1] != m {
+				run = 1
+			}
+			if run > 5 {
+				t.Fatalf("turn %d is the sixth of one node while the other waits", i)
+			}
 		}
 		// 41 turns of this node: runs of five (an acquire and four hand-overs).
 		if a, r := n.line.count("acquire"), n.line.count("release"); r != 41 || a > 11 {

@@ -132,36 +132,42 @@ func TestNobodyAsksWhileThisNodeHolds(t *testing.T) {
 	})
 }
 
+// Who stands behind one that leaves takes over its asking. A notice would wake it too, so
+// one node hears none, nor that it is deaf.
 func TestTheBatonIsPassedOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n, end := start(t, lockwrap.Config{})
-		defer end()
-		l := acquire(t, n.other, request(time.Minute, 0))
-		cause := errors.New("gone")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		results := make(chan error, 3)
-		for _, c := range []context.Context{ctx, ctx, t.Context()} { // the head, one behind it, one that stays
-			go func() {
-				l, err := n.Acquire(c, request(time.Minute, time.Minute))
-				if err == nil {
-					err = l.Release(context.Background())
+	for name, deaf := range map[string][]fault{"told": nil, "deaf": {blackHole}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, end := start(t, lockwrap.Config{}, func(f *faulty) { f.set("notify", deaf...) })
+				defer end()
+				l := acquire(t, n.other, request(time.Minute, 0))
+				cause := errors.New("gone")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				results := make(chan error, 3)
+				for _, c := range []context.Context{ctx, ctx, t.Context()} { // the head, one behind it, one that stays
+					go func() {
+						l, err := n.Acquire(c, request(time.Minute, time.Minute))
+						if err == nil {
+							err = l.Release(context.Background())
+						}
+						results <- err
+					}()
+					synctest.Wait()
 				}
-				results <- err
-			}()
-			synctest.Wait()
-		}
-		cancel(cause)
-		for range 2 {
-			if err := <-results; !errors.Is(err, cause) {
-				t.Errorf("got %v, want the context's cause", err)
-			}
-		}
-		release(t, l)
-		released := time.Now()
-		if err := <-results; err != nil || time.Since(released) > 81*time.Millisecond {
-			t.Errorf("the one that stayed: %v after %v", err, time.Since(released))
-		}
-	})
+				cancel(cause)
+				for range 2 {
+					if err := <-results; !errors.Is(err, cause) {
+						t.Errorf("got %v, want the context's cause", err)
+					}
+				}
+				release(t, l)
+				released := time.Now()
+				if err := <-results; err != nil || time.Since(released) > 81*time.Millisecond {
+					t.Errorf("the one that stayed: %v after %v", err, time.Since(released))
+				}
+			})
+		})
+	}
 }
 
 func TestALostLeaseLetsTheNextOneIn(t *testing.T) {

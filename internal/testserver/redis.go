@@ -3,6 +3,7 @@ package testserver
 import (
 	"context"
 	"crypto/tls"
+	"os"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -18,6 +19,7 @@ type RedisServer struct {
 	Port int
 	dir  string
 	args []string
+	env  []string    // besides this process's own
 	tls  *tls.Config // of this process's own look whether it is up; nil: in plain
 }
 
@@ -65,7 +67,9 @@ func (s *RedisServer) start() error {
 	}
 	args := append([]string{"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1",
 		"--dir", s.dir, "--save", "", "--appendonly", "no"}, s.args...)
-	if s.Process, err = start(exec.Command(path, args...)); err != nil {
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), s.env...)
+	if s.Process, err = start(cmd); err != nil {
 		return err
 	}
 	return await(s.Process, func(ctx context.Context) error {

@@ -26,6 +26,13 @@ const sentinelMaster = "main"
 // are further arguments of primary and replica.
 func NewSentinel(t testing.TB, args ...string) *Sentinel {
 	t.Helper()
+	return NewSentinelBehind(t, func(primary *RedisServer) int { return primary.Port }, args...)
+}
+
+// NewSentinelBehind is NewSentinel where the Sentinels and their clients reach the first
+// primary by the port that front opens before it.
+func NewSentinelBehind(t testing.TB, front func(primary *RedisServer) (port int), args ...string) *Sentinel {
+	t.Helper()
 	s := &Sentinel{Primary: NewRedis(t, args...)}
 	s.Replica = NewRedis(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(s.Primary.Port)}, args...)...)
 	eventually(t, "the replica to be in step", s.Replica.Process, func(ctx context.Context) error {
@@ -33,8 +40,9 @@ func NewSentinel(t testing.TB, args ...string) *Sentinel {
 			return contains(c.Info(ctx, "replication"), "master_link_status:up")
 		})
 	})
+	port := front(s.Primary)
 	for range 3 {
-		s.Sentinels = append(s.Sentinels, newSentinelServer(t, s.Primary.Port))
+		s.Sentinels = append(s.Sentinels, newSentinelServer(t, port))
 	}
 	for _, one := range s.Sentinels {
 		eventually(t, "the Sentinels to know each other", one.Process, func(ctx context.Context) error {

@@ -216,7 +216,7 @@ func (b *Backend) Leave(_ context.Context, lock, node string) error {
 	var told string
 	err := b.with("leave", lock, func(s *slot, now time.Time) {
 		s.leave(node)
-		if s.kept == node {
+		if s.kept == node && now.Before(s.expires) {
 			told = s.pass(now)
 		}
 	})

@@ -117,7 +117,7 @@ SELECT false, token, '', '', 0, 0, token FROM {table} WHERE lock = $1::text AND 
 	leave = `
 WITH done AS (
 	UPDATE {table} AS l SET (expires, kept, line) = (
-		SELECT g.* FROM (SELECT t.now, array_remove(l.line, $2::text) AS rest, l.holder = '' AND l.kept = $2::text AS goes FROM {clock}) AS t, LATERAL (
+		SELECT g.* FROM (SELECT t.now, array_remove(l.line, $2::text) AS rest, l.holder = '' AND l.kept = $2::text AND l.expires > t.now AS goes FROM {clock}) AS t, LATERAL (
 			SELECT t.now + sign(cardinality(t.rest)) * $3::bigint * interval '1 microsecond', coalesce(t.rest[1], ''), t.rest[2:] WHERE t.goes
 			UNION ALL
 			SELECT l.expires, l.kept, t.rest WHERE NOT t.goes) AS g)
