@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -129,21 +130,34 @@ func (c *crowd) finish(t *testing.T, id string) (a answer) {
 // commit. What the platform then tells of each is what a repeat finds.
 func (c *crowd) outage(t *testing.T, p *faultproxy.Proxy) {
 	t.Helper()
+	for range 3 { // the held COMMIT may have been the outbox's, which sweeps when a node starts
+		words := c.away(t, p)
+		if words["committed"] > 0 && words["rolled_back"] > 0 {
+			return
+		}
+		t.Logf("an outage met %v", words)
+	}
+	t.Error("the test is void: no outage met a run of each kind")
+}
+
+// away is one outage; it returns what became of the runs that it met.
+func (c *crowd) away(t *testing.T, p *faultproxy.Proxy) (words map[string]int) {
+	t.Helper()
 	for _, f := range []faultproxy.Fault{faultproxy.HoldReply, faultproxy.HoldCall} {
 		caught(t, p.Add(faultproxy.Rule{Match: commits, Times: 1, Fault: f}))
 	}
 	p.Refuse(true)
-	unknown := map[string]string{}
+	unknown, began := map[string]string{}, time.Now()
 	awaitLong(t, time.Minute, "both to hear outcome_unknown", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for id, execution := range c.unknown {
 			unknown[id] = execution
 		}
-		return len(unknown) >= 2
+		return len(unknown) >= 2 || time.Since(began) > 25*time.Second
 	})
 	p.Refuse(false)
-	words := map[string]int{}
+	words = map[string]int{}
 	for id, execution := range unknown {
 		word := c.ask(t, execution)
 		words[word]++
@@ -154,12 +168,10 @@ func (c *crowd) outage(t *testing.T, p *faultproxy.Proxy) {
 			t.Errorf("%s was %s, then %s", id, word, again)
 		}
 	}
-	if words["committed"] == 0 || words["rolled_back"] == 0 {
-		t.Errorf("the test is void: %v", words)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.unknown)
+	maps.DeleteFunc(c.unknown, func(id, _ string) bool { return unknown[id] != "" })
+	return words
 }
 
 // ask asks until the platform knows what became of an execution.
@@ -197,7 +209,7 @@ func (c *crowd) check(t *testing.T) {
 // again; now and then PostgreSQL goes away in two commits. In the end every booking is in
 // the ledger once, and a repeat gets the answer that was acknowledged.
 func TestKilledNodesBookOnce(t *testing.T) {
-	kills, every := 4, 3 // of each database: a start of a race-built node takes seconds
+	kills, every := 3, 3 // of each database: a start of a race-built node takes seconds
 	if os.Getenv("APIENGINE_FAULTS") == "long" {
 		kills, every = 500, 100
 	}
