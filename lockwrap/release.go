@@ -27,8 +27,8 @@ func (l *Lease) Applies() bool {
 // writes there is nothing.
 //
 // With a nil error and applied all was written; with a *LostError and applied all was
-// removed. Without applied a write failed, or nobody knows: the caller must undo e by other
-// means. A lease that was lost by the local clock alone, while by the backend it was still
+// removed. Without applied a write failed, an answer was lost and what the release wrote may
+// be removed again, or nobody knows: the caller must undo e by other means. A lease that was lost by the local clock alone, while by the backend it was still
 // held, returns nil here: what was written was the holder's. Only the first Release or
 // ReleaseWith of a lease does anything.
 func (l *Lease) ReleaseWith(ctx context.Context, e Effects) (applied bool, err error) {
@@ -37,7 +37,7 @@ func (l *Lease) ReleaseWith(ctx context.Context, e Effects) (applied bool, err e
 		c = nil
 	}
 	l.handBack(ctx, c)
-	return c != nil && c.applied, l.released
+	return c != nil && c.applied && c.held == (l.released == nil), l.released
 }
 
 // cargo is what a release takes along; nil: nothing.
@@ -129,8 +129,7 @@ func (c *cargo) release(ctx context.Context, b Backend, h Handback) (Reply, erro
 	return c.applier.ReleaseWith(ctx, h, c.effects)
 }
 
-// note looks at an answer. An attempt whose answer was lost may be followed by one that finds
-// the lock gone: then what the first wrote has been removed again, and that is known as well.
+// note looks at an answer.
 func (c *cargo) note(a answer) {
 	if c != nil {
 		c.applied = a.err == nil && a.reply.Failed == 0
