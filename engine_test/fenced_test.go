@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,9 @@ func nodesOf(t *testing.T, p pair) []*node {
 	if p.postgres {
 		args = append(args, "--database-url", testserver.Database(t))
 	}
+	if !p.redis && strings.HasPrefix(p.name, "embedded") {
+		args = append(args, "--lock-backend", "embedded")
+	}
 	if p.redis {
 		args = append(args, "--redis-url", testserver.Redis(t).URL(), "--prefix", fmt.Sprintf("t%d", prefixes.Add(1)))
 	}
@@ -34,7 +38,7 @@ func nodesOf(t *testing.T, p pair) []*node {
 // Processes are stopped past their leases at whatever instant, between commit and flush too,
 // while calls go on: the cache is empty or holds what the database holds, never older.
 func TestStoppedHoldersNeverMakeTheCacheStale(t *testing.T) {
-	for _, p := range backendPairs {
+	for _, p := range append(slices.Clone(backendPairs), pair{"PostgreSQL lock, embedded cache", false, true}) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			nodes := nodesOf(t, p)

@@ -47,6 +47,9 @@ func newHouse(t testing.TB, p pair, change ...func(*app.Settings)) *house {
 	if p.postgres {
 		s.DatabaseURL = testserver.Database(t)
 	}
+	if p.postgres && !p.redis {
+		s.LockBackend = "embedded"
+	}
 	for _, c := range change {
 		c(&s)
 	}

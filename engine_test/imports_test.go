@@ -20,6 +20,8 @@ var arrows = map[string][]string{
 	"lockwrap":                        {"budget", "fault"},
 	"lockwrap/embedded":               {"lockwrap", "budget", "fault"},
 	"lockwrap/redis":                  {"lockwrap", "budget", "fault"},
+	"lockwrap/postgres":               {"lockwrap", "budget", "fault"},
+	"lockwrap/etcd":                   {"lockwrap", "budget", "fault"},
 	"lockwrap/locktest":               {"lockwrap", "budget", "fault"},
 	"apis":                            {"budget", "fault", "nearest"},
 	"store":                           {"fault", "migrations"},
@@ -39,7 +41,7 @@ var arrows = map[string][]string{
 	"internal/client": {"apis", "fault"},
 	"examples":        {},
 
-	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "apis", "store",
+	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "lockwrap/postgres", "lockwrap/etcd", "apis", "store",
 		"store/tenantdb", "cache", "jsbridge", "engine", "outbox", "egress", "server", "internal/client", "examples"},
 	"cmd/apiengine": {"internal/app"},
 

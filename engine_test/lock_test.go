@@ -89,8 +89,14 @@ func (h *house) do(tenant, method, path, body string) answer {
 // Two processes on Redis and PostgreSQL take turns too, and what is pushed to one is live
 // on the other.
 func TestTwoNodesTakeTurns(t *testing.T) {
-	const calls = 40
 	a, b := twoNodes(t)
+	takeTurns(t, a, b)
+}
+
+// takeTurns sends calls of one lock to both nodes, half each, and looks for lost updates.
+func takeTurns(t *testing.T, a, b *node) {
+	t.Helper()
+	const calls = 40
 	a.pushFiles(t, counterFiles())
 	b.awaitAPI(t, "add_one")
 	var wg sync.WaitGroup

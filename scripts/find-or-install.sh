@@ -4,6 +4,7 @@
 #
 #   scripts/find-or-install.sh redis-server
 #   scripts/find-or-install.sh postgres          (the directory's initdb stands beside it)
+#   scripts/find-or-install.sh pgbouncer
 #   scripts/find-or-install.sh etcd
 #   scripts/find-or-install.sh chromium
 #   scripts/find-or-install.sh wrk               (the load generator of make bench)
@@ -11,12 +12,13 @@
 # Exit 1 with a sentence on standard error when it can be neither found nor installed.
 set -euo pipefail
 
-program=${1:?usage: find-or-install.sh redis-server|postgres|etcd|chromium|wrk}
+program=${1:?usage: find-or-install.sh redis-server|postgres|pgbouncer|etcd|chromium|wrk}
 
 find_it() {
   case $program in
     # PostgreSQL's own directory first: a wrapper on the PATH has no initdb beside it.
     postgres) ls -d /usr/lib/postgresql/*/bin/postgres 2>/dev/null | sort -V | tail -n 1 | grep . ;;
+    pgbouncer) PATH=$PATH:/usr/sbin command -v pgbouncer ;;
     *) command -v "$program" ;;
   esac
 }
@@ -24,6 +26,7 @@ find_it() {
 case $program in
   redis-server) package=redis-server ;;
   postgres) package=postgresql ;;
+  pgbouncer) package=pgbouncer ;;
   etcd) package=etcd-server ;;
   chromium) package=chromium ;;
   wrk) package=wrk ;;

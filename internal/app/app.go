@@ -93,7 +93,7 @@ func (a *App) openDataDir(context.Context) error {
 	if err := os.MkdirAll(filepath.Join(s.DataDir, "tenants"), 0o700); err != nil {
 		return &SettingError{"data-dir", "cannot be made: " + err.Error()}
 	}
-	if s.DatabaseURL != "" && s.usesRedisLock() {
+	if s.DatabaseURL != "" && s.lockKind() != "embedded" {
 		return nil
 	}
 	return a.lockDataDir()

@@ -81,7 +81,7 @@ func (a *App) openCache() (engine.Caches, error) {
 		return nil, err
 	}
 	c := caches{of: b.For}
-	if a.Settings.usesRedisLock() && !opt.IsClusterMode { // in a cluster the keys are in other slots
+	if a.Settings.lockKind() == "redis" && !opt.IsClusterMode { // in a cluster the keys are in other slots
 		c.carry = inRedis
 	}
 	return c, nil

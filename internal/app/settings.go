@@ -24,9 +24,10 @@ type Settings struct {
 	DatabaseURL string `name:"database-url" env:"APIENGINE_DATABASE_URL" secret:"url" help:"PostgreSQL, postgres://... None: SQLite in data-dir."`
 	TenantRoles string `default:"on" enum:"on,off" env:"APIENGINE_TENANT_ROLES" help:"on: each tenant's statements run under a PostgreSQL role of its own (needs CREATEROLE, or roles made by hand); off: under the role of database-url."`
 	RedisURL    string `name:"redis-url" env:"APIENGINE_REDIS_URL" secret:"url" help:"Redis for lock and cache: redis://, rediss://, redis-sentinel://h1,h2/master, redis-cluster://h1,h2. None: both embedded."`
-	LockBackend string `default:"auto" env:"APIENGINE_LOCK_BACKEND" help:"auto (redis if set, else embedded), redis or embedded."`
+	LockBackend string `default:"auto" env:"APIENGINE_LOCK_BACKEND" help:"auto (redis if redis-url is set, else postgres if database-url is, else embedded), redis, postgres, etcd or embedded."`
+	Etcd        string `name:"etcd-endpoints" env:"APIENGINE_ETCD_ENDPOINTS" secret:"url" help:"etcd for the lock: http://h1:2379,http://h2:2379 or https; the first may hold user:password@."`
 	LockVerify  string `default:"fresh" enum:"fresh,always" env:"APIENGINE_LOCK_VERIFY" help:"fresh: a fresh grant is confirmed by the local clock before the script; always: by the backend."`
-	Prefix      string `default:"apiengine" env:"APIENGINE_PREFIX" help:"First part of every Redis key."`
+	Prefix      string `default:"apiengine" env:"APIENGINE_PREFIX" help:"First part of every Redis key and every lock's name."`
 	Instance    string `env:"APIENGINE_INSTANCE" help:"This node's name in locks and logs. None: host name and process id."`
 
 	ApisDir  string `name:"apis-dir" env:"APIENGINE_APIS_DIR" type:"path" help:"Folder of definition files to load and watch."`
@@ -86,6 +87,7 @@ func (s *Settings) Check() error {
 		{"database-url", schemeProblem(s.DatabaseURL, "postgres", "postgresql")},
 		{"redis-url", schemeProblem(s.RedisURL, "redis", "rediss", "redis-sentinel", "redis-cluster")},
 		{"lock-backend", s.lockBackendProblem()},
+		{"etcd-endpoints", s.etcdProblem()},
 		{"prefix", prefixProblem(s.Prefix)},
 		{"max-body", atLeastOne(s.MaxBody)},
 		{"max-calls", atLeastOne(int64(s.MaxCalls))},
@@ -128,24 +130,39 @@ func Defaults() Settings {
 	return s
 }
 
-// usesRedisLock reports which lock backend auto means.
-func (s *Settings) usesRedisLock() bool {
-	return s.LockBackend == "redis" || (s.LockBackend == "auto" && s.RedisURL != "")
+// lockKind is the lock backend that the settings mean.
+func (s *Settings) lockKind() string {
+	switch {
+	case s.LockBackend != "auto":
+		return s.LockBackend
+	case s.RedisURL != "":
+		return "redis"
+	case s.DatabaseURL != "":
+		return "postgres"
+	}
+	return "embedded"
 }
 
 func (s *Settings) lockBackendProblem() string {
-	switch s.LockBackend {
-	case "auto", "embedded":
-		return ""
-	case "redis":
-		if s.RedisURL == "" {
-			return "redis needs --redis-url"
-		}
-		return ""
-	case "postgres", "etcd":
-		return s.LockBackend + " is not part of this version; use auto, redis or embedded"
+	needs := map[string]struct{ setting, value string }{
+		"auto": {"", "-"}, "embedded": {"", "-"},
+		"redis": {"redis-url", s.RedisURL}, "postgres": {"database-url", s.DatabaseURL}, "etcd": {"etcd-endpoints", s.Etcd},
 	}
-	return "must be auto, redis or embedded, not " + s.LockBackend
+	n, known := needs[s.LockBackend]
+	switch {
+	case !known:
+		return "must be auto, redis, postgres, etcd or embedded, not " + s.LockBackend
+	case n.value == "":
+		return s.LockBackend + " needs --" + n.setting
+	}
+	return ""
+}
+
+func (s *Settings) etcdProblem() string {
+	if s.Etcd != "" && s.LockBackend != "etcd" {
+		return "goes together with --lock-backend etcd"
+	}
+	return schemeProblem(s.Etcd, "http", "https")
 }
 
 func (s *Settings) jwtProblem() string {

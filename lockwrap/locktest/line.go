@@ -248,6 +248,9 @@ func takesOut(s *suite) {
 }
 
 func told(s *suite) {
+	if s.polling {
+		s.Skip("there are no notices where the backend is")
+	}
 	a, b := s.backend(), s.backend()
 	ctx, cancel := context.WithCancel(s.Context())
 	heard, ended := make(chan string, 100), make(chan error, 1)

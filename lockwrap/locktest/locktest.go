@@ -22,10 +22,16 @@ import (
 type Open func(t testing.TB) lockwrap.Backend
 
 // Run runs the whole suite, each test under names of its own.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, open Open) { run(t, open, false) }
+
+// RunPolling runs the suite but for what needs Notify to work, for a backend that has no
+// notices where it is, such as behind a connection pooler. Whoever waits asks instead.
+func RunPolling(t *testing.T, open Open) { run(t, open, true) }
+
+func run(t *testing.T, open Open, polling bool) {
 	for _, group := range [][]test{portTests, lineTests, exclusionTests, waitingTests, leaseTests, keyTests, endTests, inspectTests} {
 		for _, x := range group {
-			t.Run(x.name, func(t *testing.T) { x.run(&suite{T: t, open: open, prefix: "t-" + rand.Text()}) })
+			t.Run(x.name, func(t *testing.T) { x.run(&suite{T: t, open: open, polling: polling, prefix: "t-" + rand.Text()}) })
 		}
 	}
 }
@@ -38,9 +44,10 @@ type test struct {
 // suite is one test with its backend.
 type suite struct {
 	*testing.T
-	open   Open
-	prefix string    // of every lock of the test
-	passed time.Time // when a lock was last given back, which keeps it for Grace
+	open    Open
+	polling bool      // Notify does not work
+	prefix  string    // of every lock of the test
+	passed  time.Time // when a lock was last given back, which keeps it for Grace
 }
 
 // node returns a Manager of its own on the shared locks.

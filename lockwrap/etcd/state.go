@@ -1,0 +1,125 @@
+package etcd
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"apiengine/lockwrap"
+)
+
+// state is a lock as <lock>:s tells it, in JSON, with what <lock>:l adds. Times are of the
+// clocks of the nodes that wrote them, so they are for show only.
+type state struct {
+	Token  int64    `json:"token"`
+	Holder string   `json:"holder,omitempty"` // the last one, who may be gone
+	API    string   `json:"api,omitempty"`
+	Since  int64    `json:"since,omitempty"` // us
+	Until  int64    `json:"until,omitempty"` // us
+	TTL    int64    `json:"ttl,omitempty"`   // us
+	Kept   string   `json:"kept,omitempty"`  // the node that a free lock is kept for
+	Turn   int64    `json:"turn,omitempty"`  // counts the times that it was kept
+	Line   []string `json:"line,omitempty"`  // nodes that wait, the longest first
+
+	alive       bool // <lock>:l exists: Holder has the lock
+	lease       clientv3.LeaseID
+	memory      clientv3.LeaseID // that <lock>:s hangs on
+	known, held int64            // revisions of the two keys, 0 where there is none
+}
+
+func (s *state) owns(o lockwrap.Owner) bool {
+	return s.alive && s.Holder == o.Holder && (o.Token == 0 || s.Token == o.Token)
+}
+
+// grant gives the lock to c. etcd has no clock to ask: the time is this node's, and the
+// token rises over the last one whatever it says.
+func (s *state) grant(c *lockwrap.Claim) {
+	now := time.Now().UnixMicro()
+	s.Token = max(s.Token+1, c.Floor+1, now)
+	s.Holder, s.API, s.Since, s.Kept = c.Holder, c.API, now, ""
+	s.lives(c.TTL)
+	s.leave(c.Node)
+}
+
+func (s *state) lives(ttl time.Duration) {
+	s.TTL, s.Until = ttl.Microseconds(), time.Now().Add(ttl).UnixMicro()
+}
+
+func (s *state) join(node string) bool {
+	if slices.Contains(s.Line, node) {
+		return false
+	}
+	s.Line = append(s.Line, node)
+	return true
+}
+
+func (s *state) leave(node string) bool {
+	before := len(s.Line)
+	s.Line = slices.DeleteFunc(s.Line, func(n string) bool { return n == node })
+	return len(s.Line) < before
+}
+
+// pass keeps a lock that nobody holds any more for the first in line.
+func (s *state) pass() {
+	s.Holder, s.API, s.Since, s.Until, s.TTL, s.Kept = "", "", 0, 0, 0, ""
+	if len(s.Line) > 0 {
+		s.Kept, s.Line = s.Line[0], s.Line[1:]
+		s.Turn++
+	}
+}
+
+// left is a guess of how long the lock stays taken.
+func (b *Backend) left(lock string, s *state) time.Duration {
+	if !s.alive {
+		return b.keeps.left(lock, s)
+	}
+	left := time.Duration(s.Until-time.Now().UnixMicro()) * time.Microsecond
+	return min(max(left, 0), time.Duration(s.TTL)*time.Microsecond)
+}
+
+// keeps measures how long locks have been kept, by this node's clock and from when it first
+// saw it: no two clocks need to agree, and Grace is too short for a lease of etcd's.
+type keeps struct {
+	mu   sync.Mutex
+	seen map[string]keeping
+}
+
+type keeping struct {
+	turn, token int64
+	since       time.Time
+}
+
+const manyKeeps = 1000 // after which old ones are looked for
+
+// keptFromMe reports whether a free lock is kept for another node than node.
+func (k *keeps) keptFromMe(lock string, s *state, node string) bool {
+	return s.Kept != "" && s.Kept != node && k.left(lock, s) > 0
+}
+
+func (k *keeps) left(lock string, s *state) time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	x, ok := k.seen[lock]
+	if !ok || x.turn != s.Turn || x.token != s.Token {
+		if k.seen == nil || len(k.seen) >= manyKeeps {
+			k.drop(now)
+		}
+		x = keeping{s.Turn, s.Token, now}
+		k.seen[lock] = x
+	}
+	return max(0, lockwrap.Grace-now.Sub(x.since))
+}
+
+// drop forgets what is over. A lock that is still kept then is kept for Grace once more.
+func (k *keeps) drop(now time.Time) {
+	fresh := map[string]keeping{}
+	for lock, x := range k.seen {
+		if now.Sub(x.since) < lockwrap.Grace {
+			fresh[lock] = x
+		}
+	}
+	k.seen = fresh
+}
