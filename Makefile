@@ -25,8 +25,9 @@ faults: mutations ## the long form of the lock's fault tests (the short one is p
 	scripts/find-or-install.sh redis-server
 	APIENGINE_FAULTS=long go test -race -count=1 -timeout 60m ./lock_test ./lockwrap/... ./internal/faultproxy
 
-mutations: ## each known fault of a lock, put into the code, makes its test fail
+mutations: ## each known fault of a lock, a guard or the order of a call, put into the code, makes its test fail
 	scripts/find-or-install.sh redis-server
+	scripts/find-or-install.sh postgres
 	go test -count=1 -tags mutation -run TestMutations -timeout 20m ./lock_test
 
 bench: ## the figures of docs/performance.md; takes about five minutes on a quiet machine
