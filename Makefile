@@ -27,8 +27,9 @@ faults: mutations ## the long form of the fault tests (the short one is part of 
 	scripts/find-or-install.sh postgres
 	APIENGINE_FAULTS=long go test -count=1 -timeout 60m -run 'TestKilledNodesBookOnce|TestNoUpdateIsLostUnderFaults' ./engine_test
 
-mutations: ## each known fault of a lock, put into the code, makes its test fail
+mutations: ## each known fault of a lock, a guard or the order of a call, put into the code, makes its test fail
 	scripts/find-or-install.sh redis-server
+	scripts/find-or-install.sh postgres
 	go test -count=1 -tags mutation -run TestMutations -timeout 20m ./lock_test
 
 bench: ## the figures of docs/performance.md; takes about five minutes on a quiet machine

@@ -37,6 +37,12 @@ type Cache interface {
 	GetAndRemove(ctx context.Context, key string) (value string, found bool, err error)
 	// CompareAndSet is Set when the key holds old. A missing key holds nothing.
 	CompareAndSet(ctx context.Context, key, old, value string, ttl time.Duration) (stored bool, err error)
+	// SetFenced is Set for the holder of a lock, whose token is positive. It is refused when a
+	// larger token has written key; see Keep for how long that is known.
+	SetFenced(ctx context.Context, key, value string, ttl time.Duration, token int64) (stored bool, err error)
+	// RemoveFenced is Remove for the holder of a lock. It is never refused, and the key keeps
+	// the token if that is the largest: what an older holder then sets by SetFenced is refused.
+	RemoveFenced(ctx context.Context, key string, token int64) (existed bool, err error)
 	HashSet(ctx context.Context, key, field, value string) error
 	HashGet(ctx context.Context, key, field string) (value string, found bool, err error)
 	HashGetAll(ctx context.Context, key string) (map[string]string, error) // empty, not nil, without the key
@@ -70,6 +76,14 @@ type driver interface {
 	hashGetAll(ctx context.Context, k key) (map[string]string, error)
 	hashDelete(ctx context.Context, k key, field string) (bool, error)
 	hashIncrement(ctx context.Context, k key, field string, by int64) (int64, error)
+	// fenced does an operation that has a token and raises the key's mark. Where the mark is
+	// larger an opSetFenced is refused, anything else removes the key. done: it was not
+	// refused; of a removal: the key existed.
+	fenced(ctx context.Context, o op) (done bool, err error)
+	// mark is the largest token known to have written k, 0 without one.
+	mark(ctx context.Context, k key) (int64, error)
+	// effects are ops for a lock that lives in the same place; see Staged.Effects.
+	effects(ops []op) any
 	// apply does the operations in order, in as few round trips as it can. After an error
 	// some of them are done; all may be applied again.
 	apply(ctx context.Context, ops []op) error
@@ -80,14 +94,17 @@ type op struct {
 	kind  opKind
 	key   key
 	field string        // opHashSet, opHashDelete
-	value string        // opSet, opHashSet
-	ttl   time.Duration // opSet, opExpire
+	value string        // opSet, opSetFenced, opHashSet
+	ttl   time.Duration // opSet, opSetFenced, opExpire
+	token int64         // of the lock it is done under; 0: it is compared with nothing
+	keep  time.Duration // how long the token is kept at least; 0: as long as one is kept already
 }
 
 type opKind int
 
 const (
-	opSet opKind = iota
+	opSet       opKind = iota
+	opSetFenced        // always has a token
 	opRemove
 	opExpire
 	opHashSet

@@ -62,7 +62,7 @@ func overlaid(view *cache.View) func() subject {
 		s := cache.NewStaged(view)
 		return subject{Cache: s, flush: func(t testing.TB) {
 			t.Helper()
-			if err := s.Flush(t.Context()); err != nil {
+			if err := s.Flush(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 		}}
@@ -206,7 +206,7 @@ func TestUnreachableRedis(t *testing.T) {
 	server.Kill()
 	for name, got := range map[string]string{
 		"Get": ask(c.Get(ctx, "k")), "Set": ask(c.Set(ctx, "k", "v", 0)), "Increment": ask(c.Increment(ctx, "n", 1, 1)),
-		"CompareAndSet": ask(c.CompareAndSet(ctx, "k", "a", "b", 0)), "Flush": ask(staged.Flush(ctx)),
+		"CompareAndSet": ask(c.CompareAndSet(ctx, "k", "a", "b", 0)), "Flush": ask(staged.Flush(ctx, 0)),
 		"Invalidate": ask(staged.Invalidate(ctx)), "Expire": ask(c.Expire(ctx, "k", 0)),
 	} {
 		if got != string(fault.StoreUnavailable) {
@@ -222,7 +222,7 @@ func TestUnreachableRedis(t *testing.T) {
 		t.Error("a failed flush lost what was staged")
 	}
 	check(t, []step{
-		{"flush again", ask(staged.Flush(ctx)), ""},
+		{"flush again", ask(staged.Flush(ctx, 0)), ""},
 		{"it is there", ask(c.Get(ctx, "k")), "v true"},
 	})
 }

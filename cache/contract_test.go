@@ -35,6 +35,8 @@ func contract(t *testing.T, fresh func(testing.TB) (run func() subject)) {
 		"odd keys and values":               oddKeys,
 		"keys of the original platform":     fullKeys,
 		"races":                             races,
+		"fenced writes":                     fencedWrites,
+		"fenced writes race":                fencedRace,
 		"a context that has ended":          endedContext,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })

@@ -22,6 +22,7 @@ type EmbeddedConfig struct {
 // least, as Redis does under maxmemory with an LFU policy.
 type Embedded struct {
 	entries *otter.Cache[key, entry]
+	marks   *marks
 }
 
 // entry is one stored value. It is never changed; a hash has its own lock.
@@ -44,11 +45,19 @@ func NewEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	return &Embedded{entries: entries}, nil
+	m, err := newMarks()
+	if err != nil {
+		entries.StopAllGoroutines()
+		return nil, err
+	}
+	return &Embedded{entries: entries, marks: m}, nil
 }
 
-// Close stops the goroutine that removes expired entries and waits for it.
-func (e *Embedded) Close() { e.entries.StopAllGoroutines() }
+// Close stops the goroutines that remove expired entries and waits for them.
+func (e *Embedded) Close() {
+	e.entries.StopAllGoroutines()
+	e.marks.known.StopAllGoroutines()
+}
 
 // For returns the part of tenant, a checked tenant name.
 func (e *Embedded) For(tenant string) *View { return &View{tenant: tenant, driver: e} }
@@ -205,19 +214,20 @@ func (e *Embedded) compareAndSet(ctx context.Context, k key, old, value string, 
 
 func (e *Embedded) apply(ctx context.Context, ops []op) error {
 	for _, o := range ops {
-		if err := e.applyOne(ctx, o); err != nil {
+		if _, err := e.fenced(ctx, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Embedded) applyOne(ctx context.Context, o op) (err error) {
+// write does o without looking at tokens. existed tells of a removal whether the key did.
+func (e *Embedded) write(ctx context.Context, o op) (existed bool, err error) {
 	switch o.kind {
-	case opSet:
+	case opSet, opSetFenced:
 		err = e.set(ctx, o.key, o.value, o.ttl)
 	case opRemove:
-		_, err = e.remove(ctx, o.key)
+		return e.remove(ctx, o.key)
 	case opExpire:
 		_, err = e.expire(ctx, o.key, o.ttl)
 	case opHashSet:
@@ -225,7 +235,7 @@ func (e *Embedded) applyOne(ctx context.Context, o op) (err error) {
 	case opHashDelete:
 		_, err = e.hashDelete(ctx, o.key, o.field)
 	}
-	return err
+	return err == nil, err
 }
 
 // own copies a string that may be a small piece of a large one.

@@ -22,8 +22,9 @@ type RedisConfig struct {
 
 // Redis is a cache in Redis 6.2 or newer: single, Sentinel or Cluster. The key k of tenant
 // t is stored as <prefix>:c:<t>:<k>, where % { } and control characters of k are written
-// as %XX. Every operation is one command or one script with one key, so it is atomic and
-// takes one round trip.
+// as %XX. Every operation is one command or one script on one key and its mark, so it is
+// atomic and takes one round trip. The mark, {<prefix>:c:<t>:<k>}:f, is in the same slot of a
+// cluster as its key, because a name without braces is hashed as a whole.
 type Redis struct {
 	client redis.UniversalClient
 	prefix string
@@ -186,40 +187,4 @@ func (r *Redis) hashDelete(ctx context.Context, k key, field string) (bool, erro
 func (r *Redis) hashIncrement(ctx context.Context, k key, field string, by int64) (int64, error) {
 	n, err := r.client.HIncrBy(ctx, r.name(k), field, by).Result()
 	return n, fail(ctx, k, err)
-}
-
-// apply sends all in one pipeline; a cluster gets one a node, in which the operations on
-// one key keep their order.
-func (r *Redis) apply(ctx context.Context, ops []op) error {
-	if len(ops) == 0 {
-		return nil
-	}
-	pipe := r.client.Pipeline()
-	for _, o := range ops {
-		name := r.name(o.key)
-		switch {
-		case o.kind == opSet:
-			pipe.Set(ctx, name, o.value, o.ttl)
-		case o.kind == opRemove:
-			pipe.Del(ctx, name)
-		case o.kind == opExpire && o.ttl == 0:
-			pipe.Persist(ctx, name)
-		case o.kind == opExpire:
-			pipe.PExpire(ctx, name, o.ttl)
-		case o.kind == opHashSet:
-			pipe.HSet(ctx, name, o.field, o.value)
-		case o.kind == opHashDelete:
-			pipe.HDel(ctx, name, o.field)
-		}
-	}
-	results, err := pipe.Exec(ctx)
-	if err == nil {
-		return nil
-	}
-	for i, c := range results {
-		if c.Err() != nil && i < len(ops) {
-			return fail(ctx, ops[i].key, c.Err())
-		}
-	}
-	return fail(ctx, ops[0].key, err)
 }

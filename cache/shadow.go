@@ -22,7 +22,7 @@ const (
 // checked when it was staged.
 func (s *shadow) fold(o op) {
 	switch o.kind {
-	case opSet:
+	case opSet, opSetFenced:
 		*s = shadow{known: true, kind: shadowString, value: o.value}
 	case opRemove:
 		*s = shadow{known: true, kind: shadowAbsent}

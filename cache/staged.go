@@ -49,12 +49,18 @@ func (s *Staged) Empty() bool {
 	return len(s.shadows) == 0
 }
 
-// Flush applies what waits, in order, in as few round trips as the base can. After an
-// error all of it still waits: calling again does no harm, and Invalidate is the way out.
-func (s *Staged) Flush(ctx context.Context) error {
+// Flush applies what waits, in order, in as few round trips as the base can. With the token
+// of the run's lock each write is compared with its key's mark in the same step: where a
+// larger token has written, a SetFenced is left out, and any other write removes its key. So
+// a flush that comes late never replaces what a newer holder has left, and where two locks
+// write one key, neither leaves a value that may be old. 0: no lock, nothing is compared.
+//
+// After an error all of it still waits: calling again does no harm, and Invalidate is the
+// way out.
+func (s *Staged) Flush(ctx context.Context, token int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.base.driver.apply(ctx, s.pending()); err != nil {
+	if err := s.base.driver.apply(ctx, s.fencedBy(token, KeepFlushed)); err != nil {
 		return err
 	}
 	s.clear()

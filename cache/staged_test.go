@@ -36,14 +36,14 @@ func TestStagedWritesWait(t *testing.T) {
 				{"others see none", ask(base.Get(ctx, "new")) + ask(base.Get(ctx, "old")) + ask(base.HashGetAll(ctx, "h")), " false1 truemap[a:1 b:1]"},
 				{"nor the new hash", ask(base.Exists(ctx, "h2")), "false"},
 				{"something waits", fmt.Sprint(s.Empty()), "false"},
-				{"flush", ask(s.Flush(ctx)), ""},
+				{"flush", ask(s.Flush(ctx, 0)), ""},
 				{"nothing waits", fmt.Sprint(s.Empty()), "true"},
 				{"others see them", ask(base.Get(ctx, "new")) + ask(base.Get(ctx, "old")) + ask(base.HashGetAll(ctx, "h")), "2 true falsemap[a:2]"},
 
 				{"stage again", ask(s.Set(ctx, "new", "3", 0)) + ask(s.HashDelete(ctx, "h", "a")), "true"},
 				{"drop", fmt.Sprint(drop(s)), "true"},
 				{"the run sees the base", ask(s.Get(ctx, "new")) + ask(s.HashGetAll(ctx, "h")), "2 truemap[a:2]"},
-				{"flush nothing", ask(s.Flush(ctx)), ""},
+				{"flush nothing", ask(s.Flush(ctx, 0)), ""},
 				{"the base is unchanged", ask(base.Get(ctx, "new")) + ask(base.HashGetAll(ctx, "h")), "2 truemap[a:2]"},
 			})
 		})
@@ -73,7 +73,7 @@ func TestStagedRollback(t *testing.T) {
 	})
 	s.RollbackTo(child) // of a second child that staged nothing
 	check(t, []step{
-		{"flush", ask(s.Flush(ctx)), ""},
+		{"flush", ask(s.Flush(ctx, 0)), ""},
 		{"base", ask(base.Get(ctx, "p")) + ask(base.HashGetAll(ctx, "h")) + ask(base.Exists(ctx, "c")), "1 truemap[p:1]false"},
 		{"stage", ask(s.Set(ctx, "p", "9", 0)), ""},
 	})
@@ -110,7 +110,7 @@ func TestAtOnceComesAfterWhatIsStagedForItsKey(t *testing.T) {
 		})
 		s.RollbackTo(mark)
 		check(t, []step{
-			{name + ": flush", ask(s.Flush(ctx)), ""},
+			{name + ": flush", ask(s.Flush(ctx, 0)), ""},
 			{name + ": not applied twice", ask(base.Get(ctx, "k")), left},
 			{name + ": the other key", ask(base.Get(ctx, "other")), "1 true"},
 		})
@@ -142,7 +142,7 @@ func TestAFlushThatMeetsTheOtherKind(t *testing.T) {
 		check(t, []step{
 			{name, ask(s.HashSet(ctx, "h", "f", "1")) + ask(s.Set(ctx, "k", "1", 0)), ""},
 			{"another run", ask(base.Set(ctx, "h", "string", 0)), ""},
-			{"flush", ask(s.Flush(ctx)), "script_error"},
+			{"flush", ask(s.Flush(ctx, 0)), "script_error"},
 			{"all waits on", fmt.Sprint(s.Empty()), "false"},
 			{"invalidate", ask(s.Invalidate(ctx)), ""},
 			{"gone", ask(base.Exists(ctx, "h")) + ask(base.Exists(ctx, "k")), "falsefalse"},
@@ -187,7 +187,7 @@ func TestRoundTrips(t *testing.T) {
 	s := cache.NewStaged(c)
 	check(t, []step{ // loads the scripts, opens the connections
 		{"warm", ask(c.Increment(ctx, "w", 1, time.Hour)) + ask(c.CompareAndSet(ctx, "w", "1", "2", 0)) + ask(c.Expire(ctx, "w", 0)), "1truetrue"},
-		{"warm the pipeline", ask(s.Set(ctx, "w", "1", 0)) + ask(s.Set(ctx, "w", "2", 0)) + ask(s.Flush(ctx)), ""},
+		{"warm the pipeline", ask(s.Set(ctx, "w", "1", 0)) + ask(s.Set(ctx, "w", "2", 0)) + ask(s.Flush(ctx, 0)), ""},
 	})
 	h := &trips{}
 	client.AddHook(h)
@@ -208,8 +208,8 @@ func TestRoundTrips(t *testing.T) {
 		{"staged Remove of it", 0, func() string { return ask(s.Remove(ctx, "k")) }},
 		{"staged HashSet asks for the kind once", 1, func() string { return ask(s.HashSet(ctx, "h", "f", "1")) }},
 		{"and not again", 0, func() string { return ask(s.HashSet(ctx, "h", "g", "1")) }},
-		{"Flush", 1, func() string { return ask(s.Flush(ctx)) }},
-		{"Flush of nothing", 0, func() string { return ask(s.Flush(ctx)) }},
+		{"Flush", 1, func() string { return ask(s.Flush(ctx, 0)) }},
+		{"Flush of nothing", 0, func() string { return ask(s.Flush(ctx, 0)) }},
 	} {
 		before := h.n.Load()
 		op.do()
@@ -285,7 +285,7 @@ func TestAllAnswerTheSame(t *testing.T) {
 		}
 		for _, s := range overlays {
 			if i%11 == 0 {
-				check(t, []step{{"flush", ask(s.Flush(ctx)), ""}})
+				check(t, []step{{"flush", ask(s.Flush(ctx, 0)), ""}})
 			}
 			if i%7 == 0 { // a nested call that fails
 				mark := s.Mark()
@@ -295,7 +295,7 @@ func TestAllAnswerTheSame(t *testing.T) {
 		}
 	}
 	for i, s := range overlays {
-		check(t, []step{{"flush", ask(s.Flush(ctx)), ""}})
+		check(t, []step{{"flush", ask(s.Flush(ctx, 0)), ""}})
 		for _, key := range []string{"a", "b"} {
 			same := func(c cache.Cache) string { return ask(c.Get(ctx, key)) + ask(c.HashGetAll(ctx, key)) }
 			check(t, []step{{"in the end " + key, same(bases[2+i]), same(bases[0])}})

@@ -67,28 +67,31 @@ type Result struct {
 
 // Execution is the one record of a call; metrics, log line and history are made from it.
 type Execution struct {
-	ID          string // V8 cannot choose it; X-Execution-Id
-	RequestID   string
-	Tenant      string
-	API         string
-	Version     int
-	Origin      Origin
-	CallerID    string
-	Started     time.Time
-	Duration    time.Duration
-	Outcome     string // ok, business, or a fault.Kind
-	Kind        fault.Kind
-	Lock        string // printable identity; empty without a lock
-	Token       int64
-	LockWait    time.Duration
-	LockHold    time.Duration
-	Committed   bool // a transaction of the call has been committed
-	Stats       jsbridge.Stats
-	Console     []jsbridge.Line
-	Param       json.RawMessage // only with LogParam
-	Result      json.RawMessage // only with LogResult
-	Err         error
-	ReplayOf    string   // the execution whose kept answer was given; nothing ran
-	CorsOrigins []string // of the definition, for the server
-	consoleSize int
+	ID        string // V8 cannot choose it; X-Execution-Id
+	RequestID string
+	Tenant    string
+	API       string
+	Version   int
+	Origin    Origin
+	CallerID  string
+	Started   time.Time
+	Duration  time.Duration
+	Outcome   string // ok, business, or a fault.Kind
+	Kind      fault.Kind
+	Lock      string // printable identity; empty without a lock
+	Token     int64
+	LockWait  time.Duration
+	LockHold  time.Duration
+	Committed bool // a transaction of the call has been committed
+	// CacheEmptied: staged cache writes were not applied after the commit, and their keys were
+	// removed instead: the lock was lost in the commit, or the cache failed.
+	CacheEmptied bool
+	Stats        jsbridge.Stats
+	Console      []jsbridge.Line
+	Param        json.RawMessage // only with LogParam
+	Result       json.RawMessage // only with LogResult
+	Err          error
+	ReplayOf     string   // the execution whose kept answer was given; nothing ran
+	CorsOrigins  []string // of the definition, for the server
+	consoleSize  int
 }

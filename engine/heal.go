@@ -92,6 +92,16 @@ func (c acting) Remove(ctx context.Context, key string) (bool, error) {
 	return c.Cache.Remove(ctx, key)
 }
 
+func (c acting) SetFenced(ctx context.Context, key, value string, ttl time.Duration, token int64) (bool, error) {
+	c.plain()
+	return c.Cache.SetFenced(ctx, key, value, ttl, token)
+}
+
+func (c acting) RemoveFenced(ctx context.Context, key string, token int64) (bool, error) {
+	c.plain()
+	return c.Cache.RemoveFenced(ctx, key, token)
+}
+
 func (c acting) Expire(ctx context.Context, key string, ttl time.Duration) (bool, error) {
 	c.plain()
 	return c.Cache.Expire(ctx, key, ttl)

@@ -30,6 +30,7 @@ type desk struct {
 	on      map[string]func() error // runs at the event
 	seen    []*engine.Execution
 	kept    *engine.Answer // for every Idempotency-Key
+	apart   bool           // lock and cache do not live together
 }
 
 func newDesk(t testing.TB, change ...func(*engine.Config)) *desk {
@@ -128,6 +129,14 @@ func (n noted) Release(ctx context.Context, lock string, o lockwrap.Owner, next 
 	return n.Backend.Release(ctx, lock, o, next)
 }
 
+func (n noted) ReleaseWith(ctx context.Context, h lockwrap.Handback, e lockwrap.Effects) (lockwrap.Reply, error) {
+	if err := n.d.note("flush+release"); err != nil { // one write failed
+		r, err := n.Backend.(lockwrap.Applier).ReleaseWith(ctx, h, func(bool) int { return 1 })
+		return r, err
+	}
+	return n.Backend.(lockwrap.Applier).ReleaseWith(ctx, h, e)
+}
+
 func (d *desk) SysConfig(string) json.RawMessage                       { return json.RawMessage("{}") }
 func (d *desk) Secret(context.Context, string, string) (string, error) { return "", nil }
 func (d *desk) For(string) jsbridge.Cache                              { return d.cache }
@@ -141,11 +150,18 @@ type staged struct {
 	d *desk
 }
 
-func (s staged) Flush(ctx context.Context) error {
+func (s staged) Flush(ctx context.Context, token int64) error {
 	if err := s.d.note("flush"); err != nil {
 		return err
 	}
-	return s.Staged.Flush(ctx)
+	return s.Staged.Flush(ctx, token)
+}
+
+func (s staged) Effects(token int64) lockwrap.Effects {
+	if s.d.apart {
+		return nil
+	}
+	return s.Staged.Effects(token)
 }
 
 func (s staged) Invalidate(ctx context.Context) error {

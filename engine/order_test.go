@@ -30,13 +30,15 @@ func TestTheOrderOfACall(t *testing.T) {
 		history string
 		outcome string
 		cached  string // the key k afterwards; "" absent
+		apart   bool   // lock and cache do not live together
+		emptied bool   // the execution says that the cache was emptied
 	}{
 		{name: "locked", def: apis.Definition{Lock: true, ApiV8Code: writes + done},
-			history: "acquire begin+guard exec confirm commit flush release", outcome: "ok", cached: "v"},
+			history: "acquire begin+guard exec confirm commit flush+release", outcome: "ok", cached: "v"},
 		{name: "unlocked", def: apis.Definition{ApiV8Code: writes + done}, history: "begin exec commit", outcome: "ok", cached: "v"},
 		{name: "nothing to commit", def: apis.Definition{Lock: true, ApiV8Code: done}, history: "acquire release", outcome: "ok"},
 		{name: "staged writes alone", def: apis.Definition{Lock: true, ApiV8Code: "V8.Cache.Set('k', 'v');" + done},
-			history: "acquire confirm flush release", outcome: "ok", cached: "v"},
+			history: "acquire confirm flush+release", outcome: "ok", cached: "v"},
 		{name: "Code 0", def: apis.Definition{Lock: true, ApiV8Code: writes + "return { Code: 0 };"},
 			history: "acquire begin+guard exec rollback release", outcome: "business"},
 		{name: "thrown", def: apis.Definition{Lock: true, ApiV8Code: writes + "throw 1;"},
@@ -50,11 +52,23 @@ func TestTheOrderOfACall(t *testing.T) {
 			on:      map[string]func() error{"commit": fail(fault.New(fault.StoreUnavailable, "down"))},
 			history: "acquire begin+guard exec confirm commit release", outcome: "store_unavailable"},
 		{name: "nobody knows of the commit", def: apis.Definition{Lock: true, ApiV8Code: writes + done}, on: map[string]func() error{"commit": fail(unknown)},
-			history: "acquire begin+guard exec confirm commit invalidate release", outcome: "outcome_unknown"},
+			history: "acquire begin+guard exec confirm commit invalidate release", outcome: "outcome_unknown", emptied: true},
 		{name: "the lease runs out in the commit", def: apis.Definition{Lock: true, Timeout: 1, ApiV8Code: writes + done}, on: map[string]func() error{"commit": overrun},
-			history: "acquire begin+guard exec confirm commit invalidate release", outcome: "ok"},
-		{name: "the flush fails", def: apis.Definition{Lock: true, ApiV8Code: writes + done}, on: map[string]func() error{"flush": fail(broken)},
-			history: "acquire begin+guard exec confirm commit flush invalidate release", outcome: "ok"},
+			history: "acquire begin+guard exec confirm commit flush+release", outcome: "ok", emptied: true},
+		{name: "the flush fails", def: apis.Definition{Lock: true, ApiV8Code: writes + done}, on: map[string]func() error{"flush+release": fail(broken)},
+			history: "acquire begin+guard exec confirm commit flush+release invalidate", outcome: "ok", emptied: true},
+		{name: "lock and cache apart", apart: true, def: apis.Definition{Lock: true, ApiV8Code: writes + done},
+			history: "acquire begin+guard exec confirm commit flush release", outcome: "ok", cached: "v"},
+		{name: "apart, the lease runs out in the commit", apart: true, def: apis.Definition{Lock: true, Timeout: 1, ApiV8Code: writes + done}, on: map[string]func() error{"commit": overrun},
+			history: "acquire begin+guard exec confirm commit invalidate release", outcome: "ok", emptied: true},
+		{name: "apart, the flush fails", apart: true, def: apis.Definition{Lock: true, ApiV8Code: writes + done}, on: map[string]func() error{"flush": fail(broken)},
+			history: "acquire begin+guard exec confirm commit flush invalidate release", outcome: "ok", emptied: true},
+		{name: "staged writes alone, lost after the check", def: apis.Definition{Lock: true, Timeout: 1, ApiV8Code: "V8.Cache.Set('k', 'v');" + done},
+			on:      map[string]func() error{"flush+release": overrun},
+			history: "acquire confirm flush+release", outcome: "lease_lost", emptied: true},
+		{name: "two locks", def: apis.Definition{Lock: true, ApiV8Code: writes + "V8.ApiEngine.Run('child', {});" + done},
+			child:   apis.Definition{Lock: true, ApiV8Code: writes + done},
+			history: "acquire begin+guard exec acquire savepoint guard exec keep confirm commit flush release", outcome: "ok", cached: "v"},
 		{name: "a panic in a statement", def: apis.Definition{Lock: true, ApiV8Code: writes + done}, on: map[string]func() error{"exec": func() error { panic("x") }},
 			history: "acquire begin+guard exec rollback release", outcome: "internal"},
 		{name: "a panic in the commit", def: apis.Definition{Lock: true, ApiV8Code: writes + done}, on: map[string]func() error{"confirm": nil, "commit": func() error { panic("x") }},
@@ -63,10 +77,10 @@ func TestTheOrderOfACall(t *testing.T) {
 			history: "acquire begin+guard exec commit begin+guard exec commit release", outcome: "business", cached: "v"},
 		{name: "a child that commits", def: apis.Definition{ApiV8Code: writes + "V8.ApiEngine.Run('child', {});" + done},
 			child:   apis.Definition{Lock: true, ApiV8Code: writes + done},
-			history: "begin exec acquire savepoint guard exec keep confirm commit flush release", outcome: "ok", cached: "v"},
+			history: "begin exec acquire savepoint guard exec keep confirm commit flush+release", outcome: "ok", cached: "v"},
 		{name: "a child that fails", def: apis.Definition{Lock: true, ApiV8Code: writes + "V8.ApiEngine.Run('child', {});" + done},
 			child:   apis.Definition{ApiV8Code: writes + "throw 1;"},
-			history: "acquire begin+guard exec savepoint exec rollback-to confirm commit flush release", outcome: "ok", cached: "v"},
+			history: "acquire begin+guard exec savepoint exec rollback-to confirm commit flush+release", outcome: "ok", cached: "v"},
 		{name: "a child's way back fails", def: apis.Definition{ApiV8Code: writes + "try { V8.ApiEngine.Run('child', {}); } catch (e) {}" + done},
 			child: apis.Definition{ApiV8Code: writes + "throw 1;"}, on: map[string]func() error{"rollback-to": fail(fault.New(fault.StoreUnavailable, "down"))},
 			history: "begin exec savepoint exec rollback-to rollback", outcome: "store_unavailable", cached: "v"},
@@ -74,7 +88,7 @@ func TestTheOrderOfACall(t *testing.T) {
 			child: apis.Definition{Lock: true, Transaction: "own", ApiV8Code: writes + done}, on: map[string]func() error{"commit": func() error { panic("x") }},
 			history: "acquire begin+guard exec confirm commit release", outcome: "ok", cached: "v"},
 		{name: "always verified", def: apis.Definition{Lock: true, ApiV8Code: writes + done},
-			history: "acquire confirm begin+guard exec confirm commit flush release", outcome: "ok", cached: "v"},
+			history: "acquire confirm begin+guard exec confirm commit flush+release", outcome: "ok", cached: "v"},
 		{name: "always verified, lost before the script", def: apis.Definition{Lock: true, ApiV8Code: writes + done}, on: map[string]func() error{"confirm": fail(broken)},
 			history: "acquire confirm", outcome: "lease_lost"},
 		{name: "a child's stale guard", def: apis.Definition{ApiV8Code: "try { V8.ApiEngine.Run('child', {}); } catch (e) {}" + writes + done},
@@ -91,11 +105,14 @@ func TestTheOrderOfACall(t *testing.T) {
 			if c.child.ApiV8Code != "" {
 				d.add(t, c.child)
 			}
-			d.on = c.on
+			d.on, d.apart = c.on, c.apart
 			res, err := d.run(context.Background(), "run", "{}")
 			x := res.Execution
 			if x.Outcome != c.outcome || len(d.seen) != 1 || d.seen[0] != x {
 				t.Errorf("outcome %s, want %s, observed %d times: %v", x.Outcome, c.outcome, len(d.seen), err)
+			}
+			if x.CacheEmptied != c.emptied {
+				t.Errorf("emptied: %v", x.CacheEmptied)
 			}
 			if got := d.history(); got != c.history {
 				t.Errorf("got  %s\nwant %s", got, c.history)
@@ -141,7 +158,7 @@ func TestTheOrderOfAKeyedCall(t *testing.T) {
 		history    string
 		outcome    string
 	}{
-		{name: "committed", code: writes + done, history: "claim acquire begin+guard exec record confirm commit flush release kept", outcome: "ok"},
+		{name: "committed", code: writes + done, history: "claim acquire begin+guard exec record confirm commit flush+release kept", outcome: "ok"},
 		{name: "no work", code: done, history: "claim acquire begin+guard record confirm commit release kept", outcome: "ok"},
 		{name: "Code 0", code: writes + "return { Code: 0 };", history: "claim acquire begin+guard exec rollback release free", outcome: "business"},
 		{name: "thrown", code: writes + "throw 1;", history: "claim acquire begin+guard exec rollback release free", outcome: "script_error"},

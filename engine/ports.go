@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"apiengine/jsbridge"
+	"apiengine/lockwrap"
 )
 
 // Databases opens a tenant's databases. Opened ones are kept by the implementation.
@@ -77,8 +78,14 @@ type Staged interface {
 	Empty() bool
 	Mark() int
 	RollbackTo(mark int)
-	Flush(ctx context.Context) error      // apply the writes in order
+	// Flush applies the writes in order, each unless a larger token has written its key.
+	// token 0: the writer holds no lock.
+	Flush(ctx context.Context, token int64) error
 	Invalidate(ctx context.Context) error // remove every key that was to be written
+	// Effects are the writes in a form that the release of the lock can take along and apply
+	// in its own step; nil where lock and cache do not live together, or there are too many.
+	// They go on waiting until RollbackTo(0).
+	Effects(token int64) lockwrap.Effects
 }
 
 // Settings are what an administrator set for a tenant.

@@ -128,6 +128,9 @@ func (x *Execution) attrs() []slog.Attr {
 	if x.Committed {
 		as = append(as, slog.Bool("committed", true))
 	}
+	if x.CacheEmptied {
+		as = append(as, slog.Bool("cache_emptied", true))
+	}
 	if x.Stats.HostCalls > 0 {
 		as = append(as, slog.Int("host_calls", x.Stats.HostCalls), millis("db_ms", x.Stats.DBTime), millis("cache_ms", x.Stats.CacheTime))
 	}

@@ -15,14 +15,15 @@ import (
 // of one frame and of those nested in it that joined it.
 type scope struct {
 	parent    *scope
-	until     time.Time       // deadline of the frame that began it: no transaction of it lives longer
-	mode      string          // of the frame that began it: auto, own or none
-	txs       map[string]*txn // open transactions by database name
-	staged    Staged          // nil: nothing has been staged
-	stages    bool            // writes of the frame that began it wait for the commit
-	taken     []taken         // locks taken inside, oldest first
-	posted    bool            // messages go out with the commit
-	committed bool            // what was to be kept has been, under locks that were checked
+	until     time.Time        // deadline of the frame that began it: no transaction of it lives longer
+	mode      string           // of the frame that began it: auto, own or none
+	txs       map[string]*txn  // open transactions by database name
+	staged    Staged           // nil: nothing has been staged
+	stages    bool             // writes of the frame that began it wait for the commit
+	taken     []taken          // locks taken inside, oldest first
+	posted    bool             // messages go out with the commit
+	parcel    lockwrap.Effects // staged writes that the release of the lock shall apply
+	committed bool             // what was to be kept has been, under locks that were checked
 }
 
 type taken struct {
@@ -232,38 +233,6 @@ func (f *frame) keep(ctx context.Context) error {
 	return nil
 }
 
-// flush applies the staged cache writes after the commit. When the lease ran out in the
-// commit, every key is removed instead: a cache may be emptied, never made stale. The
-// answer stays what the commit made it.
-func (f *frame) flush(ctx context.Context) {
-	s := f.scope
-	if !f.owner || s.staged == nil || s.staged.Empty() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
-	defer cancel()
-	if !slices.ContainsFunc(f.tree.leases, func(l *lockwrap.Lease) bool { return !l.Held() }) {
-		err := s.staged.Flush(ctx)
-		s.committed = true // applied under a lock that the check after confirmed
-		if err == nil {
-			return
-		}
-		f.tree.e.cfg.Log.Error("staged cache writes failed, removing their keys", "execution", f.x.ID, "error", err)
-	}
-	f.invalidate(ctx, nil)
-}
-
-// flushLimit bounds the work on the cache after a commit.
-const flushLimit = 5 * time.Second
-
-func (f *frame) invalidate(ctx context.Context, why error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
-	defer cancel()
-	if err := f.scope.staged.Invalidate(ctx); err != nil {
-		f.tree.e.cfg.Log.Error("staged keys could not be removed from the cache", "execution", f.x.ID, "error", err, "after", why)
-	}
-}
-
 // release ends a scope: its locks go, youngest first. A lock that turns out to have been
 // lost makes the call fail, unless its commit was checked and has landed.
 func (f *frame) release(ctx context.Context, err error) error {
@@ -275,7 +244,7 @@ func (f *frame) release(ctx context.Context, err error) error {
 		last := s.taken[len(s.taken)-1]
 		s.taken = s.taken[:len(s.taken)-1]
 		last.unwatch()
-		lost := last.lease.Release(ctx)
+		lost := f.giveBack(ctx, last.lease)
 		f.x.released(last.lease)
 		if lost == nil {
 			f.tree.whole = append(f.tree.whole, last.lease)

@@ -15,6 +15,7 @@ type memCache struct {
 	hashes  map[string]map[string]string
 	ttl     map[string]time.Duration
 	err     error // every call fails with it
+	token   int64 // of the last fenced call
 }
 
 func (m *memCache) Get(_ context.Context, key string) (string, bool, error) {
@@ -81,6 +82,16 @@ func (m *memCache) CompareAndSet(ctx context.Context, key, old, value string, tt
 		return false, m.err
 	}
 	return true, m.Set(ctx, key, value, ttl)
+}
+
+func (m *memCache) SetFenced(ctx context.Context, key, value string, ttl time.Duration, token int64) (bool, error) {
+	m.token = token
+	return token > 41, m.Set(ctx, key, value, ttl)
+}
+
+func (m *memCache) RemoveFenced(ctx context.Context, key string, token int64) (bool, error) {
+	m.token = token
+	return m.Remove(ctx, key)
 }
 
 func (m *memCache) HashSet(_ context.Context, key, field, value string) error {

@@ -53,7 +53,12 @@ func orNull(value string, found bool, err error) (any, error) {
 }
 
 func cacheFuncs() []Func {
-	remove := func(c *Call, cache Cache, in keyArg) (any, error) { return cache.Remove(c, in.Key) }
+	remove := func(c *Call, cache Cache, in keyArg) (any, error) {
+		if c.Env.Lock != nil {
+			return cache.RemoveFenced(c, in.Key, c.Env.Lock.Token())
+		}
+		return cache.Remove(c, in.Key)
+	}
 	exists := func(c *Call, cache Cache, in keyArg) (any, error) { return cache.Exists(c, in.Key) }
 	return append([]Func{
 		cacheFn("Get", "the string stored under key, or null",
@@ -95,6 +100,13 @@ func cacheFuncs() []Func {
 				TTL   time.Duration `js:"ttl,optional"`
 			}) (any, error) {
 				return cache.CompareAndSet(c, in.Key, in.Old, in.Value, in.TTL)
+			}),
+		cacheFn("SetFenced", "Set for the holder of a lock: false, and nothing is stored, when a larger token has written key",
+			func(c *Call, cache Cache, in setArgs) (any, error) {
+				if c.Env.Lock == nil {
+					return nil, fault.New(fault.ScriptError, "V8.Cache.SetFenced works in an API with Lock: true: without a lock there is no fencing token")
+				}
+				return cache.SetFenced(c, in.Key, in.Value, in.TTL, c.Env.Lock.Token())
 			}),
 	}, hashFuncs()...)
 }

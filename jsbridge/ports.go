@@ -71,6 +71,9 @@ type Cache interface {
 	Increment(ctx context.Context, key string, by int64, ttl time.Duration) (int64, error)
 	GetAndRemove(ctx context.Context, key string) (value string, found bool, err error)
 	CompareAndSet(ctx context.Context, key, old, value string, ttl time.Duration) (stored bool, err error)
+	// SetFenced and RemoveFenced are for the holder of a lock, whose token they get.
+	SetFenced(ctx context.Context, key, value string, ttl time.Duration, token int64) (stored bool, err error)
+	RemoveFenced(ctx context.Context, key string, token int64) (existed bool, err error)
 	HashSet(ctx context.Context, key, field, value string) error
 	HashGet(ctx context.Context, key, field string) (value string, found bool, err error)
 	HashGetAll(ctx context.Context, key string) (map[string]string, error)

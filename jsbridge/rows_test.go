@@ -30,6 +30,7 @@ var rowCalls = map[string]rowCall{
 	"Cache.Increment":     {args: []string{`'k'`, `2`, `60`}, want: `7`, wrong: map[int]string{1: `'2'`}},
 	"Cache.GetAndRemove":  {args: []string{`'k'`}, want: `"5"`},
 	"Cache.CompareAndSet": {args: []string{`'k'`, `'5'`, `'6'`, `60`}, want: `true`},
+	"Cache.SetFenced":     {args: []string{`'k'`, `'v'`, `60`}, want: `true`},
 	"Cache.HashSet":       {args: []string{`'h'`, `'f'`, `'v'`}, want: `true`}, "Cache.HashGet": {args: []string{`'h'`, `'f'`}, want: `"1"`},
 	"Cache.HashGetAll": {args: []string{`'h'`}, want: `{"f":"1"}`}, "Cache.HashGetAllKeys": {args: []string{`'h'`}, want: `["f"]`},
 	"Cache.HashDelete": {args: []string{`'h'`, `'f'`}, want: `true`}, "Cache.HashExists": {args: []string{`'h'`, `'f'`}, want: `true`},

@@ -57,6 +57,27 @@ type Backend interface {
 	Close() error
 }
 
+// Applier is a Backend that lives where other data lives too, and can change it in the step
+// that gives a lock back.
+type Applier interface {
+	// ReleaseWith is Release, and in the same step applies e: as writes of the holder if the
+	// lock was o's until now, else as removals of what it would have written. A release that
+	// finds the lock to be next's already has applied them before, and does not do so again.
+	// Reply.Failed counts the writes that could not be done. An e that is of no use to the
+	// backend is a *BackendError.
+	ReleaseWith(ctx context.Context, r Handback, e Effects) (Reply, error)
+}
+
+// Handback is what Backend.Release takes.
+type Handback struct {
+	Lock  string
+	Owner Owner
+	Next  *Claim // may be nil
+}
+
+// Effects are writes in a form that only the Backend and their maker know.
+type Effects any
+
 // Grace is how long a released lock is kept for the node that has waited longest: enough
 // for a notice and an acquire, and what a node that died in line costs the others.
 const Grace = 100 * time.Millisecond
@@ -90,6 +111,8 @@ type Reply struct {
 	Left  time.Duration // life left of the lock, whoever holds it; 0 when unknown
 	By    Holder        // Acquire that found the lock taken: who holds it
 	Next  int64         // Release that handed the lock over: the token of the next holder
+
+	Failed int // ReleaseWith: writes that could not be done
 }
 
 // Holder says who holds a lock, as far as others may know.

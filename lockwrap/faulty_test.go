@@ -99,6 +99,12 @@ func (f *faulty) Release(ctx context.Context, lock string, o lockwrap.Owner, nex
 	return f.run(ctx, "release", func() (lockwrap.Reply, error) { return f.Backend.Release(ctx, lock, o, next) })
 }
 
+func (f *faulty) ReleaseWith(ctx context.Context, h lockwrap.Handback, e lockwrap.Effects) (lockwrap.Reply, error) {
+	return f.run(ctx, "release", func() (lockwrap.Reply, error) {
+		return f.Backend.(shared).Backend.(lockwrap.Applier).ReleaseWith(ctx, h, e)
+	})
+}
+
 func (f *faulty) Leave(ctx context.Context, lock, node string) error {
 	_, err := f.run(ctx, "leave", func() (lockwrap.Reply, error) { return lockwrap.Reply{}, f.Backend.Leave(ctx, lock, node) })
 	return err

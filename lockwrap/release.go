@@ -12,27 +12,65 @@ import (
 // then goes on until the lock is surely gone. Every call returns the first one's answer.
 // The end of ctx does not keep it from releasing.
 func (l *Lease) Release(ctx context.Context) error {
+	l.handBack(ctx, nil)
+	return l.released
+}
+
+// Applies reports whether the backend can apply effects: whether ReleaseWith is of use.
+func (l *Lease) Applies() bool {
+	_, can := l.m.cfg.Backend.(Applier)
+	return can
+}
+
+// ReleaseWith is Release, and applies e in the same step of the backend: as writes while the
+// lock is still this lease's, else as removals. Between the question whether it is and the
+// writes there is nothing.
+//
+// With a nil error and applied all was written; with a *LostError and applied all was
+// removed. Without applied a write failed, an answer was lost and what the release wrote may
+// be removed again, or nobody knows: the caller must undo e by other means. A lease that was lost by the local clock alone, while by the backend it was still
+// held, returns nil here: what was written was the holder's. Only the first Release or
+// ReleaseWith of a lease does anything.
+func (l *Lease) ReleaseWith(ctx context.Context, e Effects) (applied bool, err error) {
+	c := &cargo{effects: e}
+	if c.applier, _ = l.m.cfg.Backend.(Applier); c.applier == nil {
+		c = nil
+	}
+	l.handBack(ctx, c)
+	return c != nil && c.applied && c.held == (l.released == nil), l.released
+}
+
+// cargo is what a release takes along; nil: nothing.
+type cargo struct {
+	applier Applier
+	effects Effects
+	applied bool // by the last attempt
+	held    bool // by the last attempt the lock was the lease's until then
+}
+
+func (l *Lease) handBack(ctx context.Context, c *cargo) {
 	l.once.Do(func() {
 		l.m.calls.add()
 		defer l.m.calls.done()
 		l.m.renewals.end(l.renewal)
 		l.finish(nil)
-		l.released = l.release(ctx)
+		l.released = l.release(ctx, c)
 		l.m.lines.free(l.lock, l)
 	})
-	return l.released
 }
 
-func (l *Lease) release(ctx context.Context) error {
+func (l *Lease) release(ctx context.Context, c *cargo) error {
 	before, _ := l.Err().(*LostError)
 	if before != nil && before.Cause == TokenMismatch {
 		return before // nothing is left to give back
 	}
-	lost := l.unlock(ctx)
+	lost := l.unlock(ctx, c)
 	if l.doubt {
 		l.sweep()
 	}
 	switch {
+	case lost == nil && c != nil && c.held:
+		return nil
 	case before != nil && lost != nil:
 		known := *before
 		known.Last = lost.Last // whether somebody has had the lock since
@@ -50,14 +88,15 @@ func (l *Lease) release(ctx context.Context) error {
 
 // unlock asks for the release until there is an answer, at most for one attempt's time. The
 // next in line on this node gets the lock in the same step.
-func (l *Lease) unlock(ctx context.Context) *LostError {
+func (l *Lease) unlock(ctx context.Context, c *cargo) *LostError {
 	limit := l.m.attempt(l.plan.Lease)
 	next, doubt := l.m.heir(l), false
 	for try, until := 1, time.Now().Add(limit); ; try++ {
 		sent := time.Now()
 		a := l.m.ask(ctx, max(minAttempt/2, until.Sub(sent)), func(ctx context.Context, b Backend) (Reply, error) {
-			return b.Release(ctx, l.lock, l.owner, next.wish())
+			return c.release(ctx, b, Handback{l.lock, l.owner, next.wish()})
 		})
+		c.note(a)
 		now := time.Now()
 		switch {
 		case a.err == nil && a.reply.Held:
@@ -79,6 +118,22 @@ func (l *Lease) unlock(ctx context.Context) *LostError {
 			l.sweep()
 			return &LostError{Key: l.key, Token: l.owner.Token, Cause: ConfirmFailed, Err: a.err}
 		}
+	}
+}
+
+// release asks b for a release, with what there is to take along.
+func (c *cargo) release(ctx context.Context, b Backend, h Handback) (Reply, error) {
+	if c == nil {
+		return b.Release(ctx, h.Lock, h.Owner, h.Next)
+	}
+	return c.applier.ReleaseWith(ctx, h, c.effects)
+}
+
+// note looks at an answer.
+func (c *cargo) note(a answer) {
+	if c != nil {
+		c.applied = a.err == nil && a.reply.Failed == 0
+		c.held = a.err == nil && a.reply.Held
 	}
 }
 

@@ -7,16 +7,47 @@ import (
 	"apiengine/cache"
 	"apiengine/engine"
 	"apiengine/jsbridge"
+	"apiengine/lockwrap"
 	lockredis "apiengine/lockwrap/redis"
 )
 
 // caches gives the engine its cache port.
 type caches struct {
 	of func(tenant string) *cache.View
+	// carry gives staged writes the form in which the lock's release takes them along; nil
+	// when the lock lives elsewhere.
+	carry func(any) lockwrap.Effects
 }
 
-func (c caches) For(tenant string) jsbridge.Cache  { return c.of(tenant) }
-func (c caches) Stage(tenant string) engine.Staged { return cache.NewStaged(c.of(tenant)) }
+func (c caches) For(tenant string) jsbridge.Cache { return c.of(tenant) }
+
+func (c caches) Stage(tenant string) engine.Staged {
+	return staged{cache.NewStaged(c.of(tenant)), c.carry}
+}
+
+type staged struct {
+	*cache.Staged
+	carry func(any) lockwrap.Effects
+}
+
+// Effects implements engine.Staged.
+func (s staged) Effects(token int64) lockwrap.Effects {
+	if s.carry == nil {
+		return nil
+	}
+	return s.carry(s.Staged.Effects(token))
+}
+
+// asTheyAre is for an embedded lock and an embedded cache.
+func asTheyAre(e any) lockwrap.Effects { return e }
+
+// inRedis is for a lock and a cache in one Redis.
+func inRedis(e any) lockwrap.Effects {
+	if e, ok := e.(cache.RedisEffects); ok {
+		return lockredis.Effects(e)
+	}
+	return nil
+}
 
 // cacheBatchFrom is how many cache commands must be under way before they share writes.
 const cacheBatchFrom = 8
@@ -29,7 +60,7 @@ func (a *App) openCache() (engine.Caches, error) {
 			return nil, err
 		}
 		a.onClose(func(context.Context) error { b.Close(); return nil })
-		return caches{b.For}, nil
+		return caches{of: b.For, carry: asTheyAre}, nil
 	}
 	opt, err := lockredis.ParseURL(a.Settings.RedisURL)
 	if err != nil {
@@ -49,5 +80,9 @@ func (a *App) openCache() (engine.Caches, error) {
 	if err != nil {
 		return nil, err
 	}
-	return caches{b.For}, nil
+	c := caches{of: b.For}
+	if a.Settings.lockKind() == "redis" && !opt.IsClusterMode { // in a cluster the keys are in other slots
+		c.carry = inRedis
+	}
+	return c, nil
 }

@@ -36,7 +36,10 @@ type Backend struct {
 	closed atomic.Bool
 }
 
-var _ lockwrap.Backend = (*Backend)(nil)
+var _ interface {
+	lockwrap.Backend
+	lockwrap.Applier
+} = (*Backend)(nil)
 
 type shard struct {
 	mu    sync.Mutex
@@ -170,45 +173,6 @@ func (b *Backend) Confirm(_ context.Context, lock string, o lockwrap.Owner) (loc
 // Renew is lockwrap.Backend's.
 func (b *Backend) Renew(_ context.Context, lock string, o lockwrap.Owner, ttl time.Duration) (lockwrap.Reply, error) {
 	return b.own("renew", lock, o, func(s *slot, now time.Time) { s.expires = now.Add(ttl) })
-}
-
-// Release is lockwrap.Backend's.
-func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
-	if next == nil {
-		var told string
-		r, err := b.own("release", lock, o, func(s *slot, now time.Time) { told = s.pass(now) })
-		b.ears.tell(told, lock)
-		return r, err
-	}
-	if err := b.tokens.reserve(ctx); err != nil {
-		return lockwrap.Reply{}, &lockwrap.BackendError{Op: "release", Err: err}
-	}
-	return b.handOver(lock, o, next)
-}
-
-func (b *Backend) handOver(lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
-	var r lockwrap.Reply
-	var told string
-	err := b.with("release", lock, func(s *slot, now time.Time) {
-		r.Token = s.owner.Token
-		switch {
-		case s.alive(now) && s.owner.Holder == next.Holder: // done before
-			r = lockwrap.Reply{Held: true, Token: o.Token, Next: s.owner.Token, Left: next.TTL}
-			s.expires = now.Add(next.TTL)
-		case !s.owns(o, now):
-		case next.Yield && len(s.line) > 0:
-			r.Held = true
-			told = s.pass(now)
-			if next.Queue {
-				s.join(next.Node)
-			}
-		default:
-			b.grant(s, next, now)
-			r.Held, r.Next, r.Left = true, s.owner.Token, next.TTL
-		}
-	})
-	b.ears.tell(told, lock)
-	return r, err
 }
 
 // Leave is lockwrap.Backend's.

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -31,9 +32,9 @@ type Backend struct {
 	// alone serves what a lease hangs on: confirms, renewals and the subscription. None of
 	// these waits for a free connection or a batch behind a thousand acquires.
 	alone goredis.UniversalClient
-}
 
-var _ lockwrap.Backend = (*Backend)(nil)
+	composed sync.Map // composition: script
+}
 
 // New returns a Backend, or an error that names the first unusable field of cfg. It does
 // not connect: a server that is not there yet is a *lockwrap.BackendError of later calls.
@@ -88,7 +89,7 @@ func forLocks(o *goredis.UniversalOptions, cfg Config) {
 
 // Acquire is lockwrap.Backend's.
 func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply, error) {
-	r, info, err := b.run(ctx, call{"acquire", acquireScript, c.Lock, wish(&c)})
+	r, info, err := b.run(ctx, call{op: "acquire", script: acquireScript, lock: c.Lock, args: wish(&c)})
 	if err == nil && !r.Held {
 		r.By = holder(info)
 	} else {
@@ -99,13 +100,13 @@ func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply
 
 // Confirm is lockwrap.Backend's.
 func (b *Backend) Confirm(ctx context.Context, lock string, o lockwrap.Owner) (lockwrap.Reply, error) {
-	r, _, err := b.run(ctx, call{"confirm", confirmScript, lock, []any{o.String()}})
+	r, _, err := b.run(ctx, call{op: "confirm", script: confirmScript, lock: lock, args: []any{o.String()}})
 	return mine(r, o), err
 }
 
 // Renew is lockwrap.Backend's.
 func (b *Backend) Renew(ctx context.Context, lock string, o lockwrap.Owner, ttl time.Duration) (lockwrap.Reply, error) {
-	r, _, err := b.run(ctx, call{"renew", renewScript, lock, []any{o.String(), millis(ttl)}})
+	r, _, err := b.run(ctx, call{op: "renew", script: renewScript, lock: lock, args: []any{o.String(), millis(ttl)}})
 	return mine(r, o), err
 }
 
@@ -117,23 +118,9 @@ func mine(r lockwrap.Reply, o lockwrap.Owner) lockwrap.Reply {
 	return r
 }
 
-// Release is lockwrap.Backend's.
-func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
-	c := call{"release", releaseScript, lock, []any{o.Holder, o.Token, grace, lock}}
-	if next != nil {
-		c.script = handOverScript
-		c.args = append(append(wish(next), flag(next.Yield)), c.args...)
-	}
-	r, _, err := b.run(ctx, c)
-	if r.Next != 0 {
-		r.Left = next.TTL
-	}
-	return r, err
-}
-
 // Leave is lockwrap.Backend's.
 func (b *Backend) Leave(ctx context.Context, lock, node string) error {
-	_, _, err := b.run(ctx, call{"leave", leaveScript, lock, []any{node, grace, lock}})
+	_, _, err := b.run(ctx, call{op: "leave", script: leaveScript, lock: lock, args: []any{node, grace, lock}})
 	return err
 }
 

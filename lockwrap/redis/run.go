@@ -19,14 +19,12 @@ type call struct {
 	script script
 	lock   string
 	args   []any
+	keys   []string // after those of the lock
 }
 
 // run executes c by its digest, or with its text where the server does not know it yet.
 func (b *Backend) run(ctx context.Context, c call) (lockwrap.Reply, string, error) {
-	cmd := b.do(ctx, c, "EVALSHA", c.script.digest)
-	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-		cmd = b.do(ctx, c, "EVAL", c.script.text)
-	}
+	cmd := b.eval(ctx, c)
 	if err := cmd.Err(); err != nil {
 		return lockwrap.Reply{}, "", classify(c.op, err)
 	}
@@ -37,9 +35,20 @@ func (b *Backend) run(ctx context.Context, c call) (lockwrap.Reply, string, erro
 	return r, info, nil
 }
 
+func (b *Backend) eval(ctx context.Context, c call) *goredis.Cmd {
+	cmd := b.do(ctx, c, "EVALSHA", c.script.digest)
+	if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		cmd = b.do(ctx, c, "EVAL", c.script.text)
+	}
+	return cmd
+}
+
 func (b *Backend) do(ctx context.Context, c call, name, script string) *goredis.Cmd {
-	args := make([]any, 0, 5+len(c.args))
-	args = append(args, name, script, 3, c.lock+":l", c.lock+":f", c.lock+":q")
+	args := make([]any, 0, 6+len(c.keys)+len(c.args))
+	args = append(args, name, script, 3+len(c.keys), c.lock+":l", c.lock+":f", c.lock+":q")
+	for _, k := range c.keys {
+		args = append(args, k)
+	}
 	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
 	cmd.SetFirstKeyPos(3)
 	client := b.client

@@ -1,0 +1,89 @@
+//go:build mutation
+
+package lock_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+type edit struct{ old, new string }
+
+// callMutations are faults of the order of a call, of its guard and of what it leaves in the
+// cache, put into the code.
+var callMutations = []struct {
+	name, file string
+	edits      []edit
+	pkg, test  string
+}{
+	{"the guard last", "engine/scope.go", []edit{
+		{"if ls := f.tree.leases; len(ls) > 0 {", "if ls := f.tree.leases; false {"},
+		{"	if err := f.guard(ctx, t); err != nil {\n		return nil,", "	if err := error(nil); err != nil {\n		return nil,"},
+		{"return t, f.guard(ctx, t)", "return t, nil"},
+		{"if err := t.tx.Commit(ctx); err != nil {", "if err := errors.Join(f.guard(ctx, t), t.tx.Commit(ctx)); err != nil {"},
+	}, "./engine", "TestTheOrderOfACall"},
+	{"a guard without the tie-break, SQLite", "store/tenantdb/sqlitetx.go", []edit{
+		{"f.token < excluded.token OR f.token = excluded.token AND f.owner = excluded.owner", "f.token <= excluded.token"},
+	}, "./store/tenantdb", "TestGuardLetsOnlyNewerHoldersIn"},
+	{"a guard without the tie-break, PostgreSQL", "store/tenantdb/postgresguard.go", []edit{
+		{"f.token < excluded.token OR f.token = excluded.token AND f.owner = excluded.owner", "f.token <= excluded.token"},
+	}, "./store/tenantdb", "TestGuardLetsOnlyNewerHoldersIn"},
+	{"effects flushed before COMMIT", "engine/order.go", []edit{
+		{"	if err := f.commit(ctx); err != nil {", "	f.flush(ctx)\n	if err := f.commit(ctx); err != nil {"},
+		{"	f.flush(ctx)\n	return report, nil", "	return report, nil"},
+	}, "./engine", "TestTheOrderOfACall"},
+	{"the run's context on COMMIT", "store/tenantdb/tx.go", []edit{
+		{"tx.s.commit(context.WithoutCancel(ctx))", "tx.s.commit(ctx)"},
+	}, "./store/tenantdb", "TestCommitDoesNotLookAtTheContext"},
+	{"the answer of a key written outside the transaction", "engine/order.go", []edit{
+		{"	if err := f.record(ctx); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
+		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
+	}, "./engine", "TestTheOrderOfAKeyedCall"},
+	{"a release that writes without asking", "lockwrap/redis/release.go", []edit{
+		{"effects(type(reply) == 'string' or #reply == 2, 4, %d)", "effects(true, 4, %d)"},
+	}, "./lockwrap/redis", "TestApplier"},
+	{"a hand-over that writes again", "lockwrap/redis/release.go", []edit{
+		{"if done then", "if false then"},
+	}, "./lockwrap/redis", "TestApplier"},
+	{"fenced writes that do not compare, Redis", "cache/redisfenced.go", []edit{
+		{"if newest > tonumber(token) then", "if false then"},
+	}, "./cache", "TestALateFlushLeavesNothingOld"},
+	{"fenced writes that do not compare, embedded", "cache/embeddedfenced.go", []edit{
+		{"case old.token <= o.token:", "case old.token >= 0:"},
+	}, "./cache", "TestALateFlushLeavesNothingOld"},
+	{"a removal without a tombstone", "cache/fenced.go", []edit{
+		{"op{kind: opRemove, key: k, token: token, keep: KeepFlushed}", "op{kind: opRemove, key: k, token: token}"},
+	}, "./cache", "TestTombstones"},
+}
+
+func TestMutationsOfACall(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range callMutations {
+		t.Run(m.name, func(t *testing.T) {
+			file := filepath.Join(root, filepath.FromSlash(m.file))
+			bytes, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(bytes)
+			for _, e := range m.edits {
+				if n := strings.Count(text, e.old); n != 1 {
+					t.Fatalf("the edit of %q fits %d times in %s, want once: write it anew for the code as it is", e.old, n, m.file)
+				}
+				text = strings.Replace(text, e.old, e.new, 1)
+			}
+			out, err := testWith(t, root, file, text, m.pkg, m.test)
+			switch {
+			case err == nil:
+				t.Errorf("%s passes all the same", m.test)
+			case !strings.Contains(out, "--- FAIL: "+m.test):
+				t.Errorf("%s was not run to a failure:\n%s", m.test, out)
+			}
+		})
+	}
+}
