@@ -120,8 +120,9 @@ func (d delivery) run(ctx context.Context, since time.Time) {
 	held, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	var v Verdict
-	if d.m.Attempts > d.r.cfg.Attempts { // each of the tries before ended with its node
-		v = Verdict{Outcome: Dead, Why: "the node ended during every try"}
+	if d.m.Attempts > d.r.cfg.Attempts { // the last try ended with its node, or another node allows more of them
+		d.r.cfg.Log.Error("message not delivered, its tries are used up", "tenant", d.tenant, "event", d.m.EventID, "target", d.m.Target, "attempt", d.m.Attempts)
+		v = Verdict{Outcome: Dead}
 	} else {
 		stopKeeping := d.keep(held, lose, since)
 		err := d.r.cfg.Deliverer.Deliver(held, d.tenant, d.m)

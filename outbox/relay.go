@@ -30,7 +30,7 @@ type Claim struct {
 type Verdict struct {
 	Outcome Outcome
 	After   time.Duration // until the next try, with Retry
-	Why     string        // with Retry and Dead
+	Why     string        // with Retry and Dead; empty with Dead: as the last try that said so
 }
 
 // Outcome says how a claim ends.

@@ -207,6 +207,31 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
+// A dead letter without a reason of its own keeps that of the last try that had one.
+func TestWhyALetterIsDead(t *testing.T) {
+	for name, c := range map[string]struct{ said, why, want string }{
+		"its own reason":      {"status 302", "enough", "enough"},
+		"the last one's":      {"status 302", "", "status 302"},
+		"nobody said a thing": {"", "", "the node ended during every try"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, db *tenantdb.DB) {
+				send(t, db, "e", "k")
+				e := claimEvents(t, db, "1", time.Minute)[0]
+				done, err := db.Failed(t.Context(), e.Row, "1", 0, c.said)
+				ok(t, "failed", done, err)
+				e = claimEvents(t, db, "2", time.Minute)[0]
+				done, err = db.Dead(t.Context(), e.Row, "2", c.why)
+				ok(t, "dead", done, err)
+				list, err := db.Events(t.Context(), tenantdb.EventFilter{State: "dead", Max: 10})
+				if err != nil || len(list) != 1 || list[0].Error != c.want {
+					t.Errorf("%+v, %v", list, err)
+				}
+			})
+		})
+	}
+}
+
 func TestInbox(t *testing.T) {
 	each(t, func(t *testing.T, db *tenantdb.DB) {
 		once := func(tx *tenantdb.Tx) bool {

@@ -43,7 +43,7 @@ const (
 	mine         = ` WHERE id = $1 AND claim = $2 AND state = 'pending'`
 	extendClaim  = `UPDATE _apiengine_outbox SET next_at = {now} + $3` + mine
 	markSent     = `UPDATE _apiengine_outbox SET state = 'delivered', error = '', claim = '', done_at = {now}` + mine
-	markDead     = `UPDATE _apiengine_outbox SET state = 'dead', error = $3, claim = ''` + mine
+	markDead     = `UPDATE _apiengine_outbox SET state = 'dead', error = coalesce(nullif($3, ''), nullif(error, ''), 'the node ended during every try'), claim = ''` + mine
 	markAgain    = `UPDATE _apiengine_outbox SET next_at = {now} + $3, error = $4, claim = ''` + mine
 	giveBack     = `UPDATE _apiengine_outbox SET next_at = {now}, attempts = attempts - 1, claim = ''` + mine
 	sweepOutbox  = `DELETE FROM _apiengine_outbox WHERE id IN (SELECT id FROM _apiengine_outbox WHERE done_at < {now} - $1 ORDER BY done_at LIMIT 1000)`
@@ -96,7 +96,8 @@ func (db *DB) Failed(ctx context.Context, row int64, claim string, after time.Du
 	return db.mark(ctx, markAgain, row, claim, after.Microseconds(), errorText(why))
 }
 
-// Dead makes a claimed event a dead letter, which no longer holds up its key.
+// Dead makes a claimed event a dead letter, which no longer holds up its key. An empty why
+// keeps the reason of the last try that had one.
 func (db *DB) Dead(ctx context.Context, row int64, claim, why string) (bool, error) {
 	return db.mark(ctx, markDead, row, claim, errorText(why))
 }
