@@ -57,11 +57,13 @@ func TestAProcessStoppedInItsCommit(t *testing.T) {
 
 			commit := line.Add(faultproxy.Rule{Match: commits, Fault: faultproxy.HoldCall})
 			stale := inBackground(t, a, "/apiengine/slow", `{"Id":"a"}`)
-			<-commit.Seen()
+			// The node's own jobs commit too: every open transaction must have sent its COMMIT.
+			const open = "state = 'idle in transaction'"
+			await(t, "the run's COMMIT to be held", func() bool {
+				return sessions(t, database, open+" AND pid IN (SELECT l.pid FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE c.relname = 'counter')") == 1 &&
+					commit.Count() >= sessions(t, database, open)
+			})
 			signal(t, a, syscall.SIGSTOP)
-			if got := sessions(t, database, "state = 'idle in transaction'"); got != 1 {
-				t.Fatalf("the test is void: %d transactions wait for their COMMIT", got)
-			}
 			next := inBackground(t, b, "/apiengine/next", `{"Id":"a"}`)
 			if c.arrives {
 				await(t, "the next holder's guard to wait", func() bool { return sessions(t, database, "wait_event_type = 'Lock'") > 0 })

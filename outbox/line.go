@@ -22,8 +22,12 @@ type line struct {
 	busy   int           // deliveries under way; only run touches it
 }
 
-// sweepEvery is the pause between two looks for what may be removed.
-const sweepEvery = 10 * time.Minute
+// sweepEvery is the pause between two looks for what may be removed. The first comes soon,
+// since nodes may be restarted often, but not with the start, when everything else happens.
+const (
+	sweepEvery = 10 * time.Minute
+	firstSweep = 2 * time.Minute
+)
 
 // run claims and delivers until ctx ends, then waits for what is under way; work ends
 // that too.
@@ -32,7 +36,7 @@ func (l *line) run(ctx, work context.Context) {
 	defer deliveries.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	swept := time.Time{}
+	swept := time.Now().Add(jitter(firstSweep) - sweepEvery)
 	for {
 		select {
 		case <-ctx.Done():
