@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"apiengine/internal/faultproxy"
 )
 
@@ -21,9 +23,10 @@ func TestANodeKilledBetweenCommitAndAnswer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			args := []string{"--data-dir", t.TempDir(), "--claim-lease", "1s"}
 			var line *faultproxy.Proxy
+			var database string
 			if c.database == "PostgreSQL" {
-				p, through, _ := proxiedDatabase(t)
-				args, line = append(args, "--database-url", through), p
+				p, through, direct := proxiedDatabase(t)
+				args, line, database = append(args, "--database-url", through), p, direct
 			}
 			n := startNode(t, args...)
 			n.pushFiles(t, ledgerAPIs())
@@ -32,14 +35,19 @@ func TestANodeKilledBetweenCommitAndAnswer(t *testing.T) {
 				line, caller = n.proxied(t)
 				match = faultproxy.Contains("/apiengine/book")
 			}
-			trap := line.Add(faultproxy.Rule{Match: match, Times: 1, Fault: faultproxy.HoldReply})
+			// All of them, as the node's own jobs commit too.
+			trap := line.Add(faultproxy.Rule{Match: match, Fault: faultproxy.HoldReply})
 			broken := make(chan error, 1)
 			go func() {
 				_, err := caller.book(t.Context(), "once")
 				broken <- err
 			}()
 			caught(t, trap)
+			if c.held != "HTTP" {
+				await(t, "the booking to be committed", func() bool { return booked(t, database) == 1 })
+			}
 			n.stop(syscall.SIGKILL)
+			trap.Remove()
 			line.Cut() // what is held is lost
 			if err := <-broken; err == nil {
 				t.Fatal("the caller has an answer")
@@ -57,4 +65,18 @@ func TestANodeKilledBetweenCommitAndAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// booked counts the bookings in the database itself, past the node and its line.
+func booked(t *testing.T, database string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM "_apiengine_tenant_default".ledger`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
