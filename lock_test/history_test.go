@@ -1,11 +1,14 @@
 package lock_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -82,6 +85,19 @@ var grantModel = porcupine.Model{
 	DescribeOperation: func(_, output any) string { return fmt.Sprint(output) },
 }
 
+// rise is grantModel's word for long histories: no token is there twice, and no grant that
+// was asked for after another one's return has a smaller one.
+func rise(ops []porcupine.Operation) bool {
+	ops = slices.SortedFunc(slices.Values(ops), func(a, b porcupine.Operation) int { return cmp.Compare(a.Output.(int64), b.Output.(int64)) })
+	var call int64
+	for i, op := range ops {
+		if call = max(call, op.Call); op.Return < call || i > 0 && ops[i-1].Output == op.Output {
+			return false
+		}
+	}
+	return true
+}
+
 // L1, L2 and L3: nodes run under two locks while connections are cut, held back and
 // refused, Redis forgets and restarts, and runs are paused past their leases. The register's
 // history and that of the grants are linearizable, and every acknowledged write is in the
@@ -123,10 +139,13 @@ func TestHistories(t *testing.T) {
 	all.Wait()
 
 	for what, ops := range h.ops {
-		model := grantModel
-		if what[0] == 'r' {
-			model = registerModel
+		if what[0] == 'g' { // thousands that overlap are too many for a search
+			if t.Logf("%s: %d", what, len(ops)); !rise(ops) || len(ops) < 10 {
+				t.Errorf("%s: tokens do not rise: %v", what, ops)
+			}
+			continue
 		}
+		model := registerModel
 		result, info := porcupine.CheckOperationsVerbose(model, ops, time.Minute)
 		t.Logf("%s: %d operations, %s", what, len(ops), result)
 		if result != porcupine.Ok || len(ops) < 10 {
@@ -266,7 +285,7 @@ func TestTheModelsRefuse(t *testing.T) {
 		{"a lost update", registerModel, []porcupine.Operation{op(1, 9, written{1, true, 0, 7}), op(2, 8, written{2, true, 0, 8})}, false},
 		{"refused without a reason", registerModel, []porcupine.Operation{op(1, 2, written{1, true, 0, 7}), op(3, 4, written{token: 2})}, false},
 	} {
-		if got := porcupine.CheckOperations(c.model, c.ops); got != c.want {
+		if got := porcupine.CheckOperations(c.model, c.ops); got != c.want || strings.Contains(c.name, "token") && rise(c.ops) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
