@@ -335,7 +335,7 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	c := client(t, egress.Config{Allow: allow(t, "127.0.0.1")})
 	do := func(name, value string) error {
 		_, err := c.Do(t.Context(), egress.Request{Method: "GET", URL: s.URL, Header: map[string]string{name: value},
-			Platform: map[string]string{egress.HopsHeader: "1"}})
+			Platform: map[string]string{"X-Apiengine-Hops": "1"}})
 		return err
 	}
 	for _, name := range []string{"Host", "host", "Connection", "KEEP-ALIVE", "Proxy-Authorization", "proxy-x", "TE", "Trailer", "Transfer-Encoding",
@@ -355,7 +355,7 @@ func TestHeadersThatAreRefused(t *testing.T) {
 		if want := c[1]; c[0] != "Accept-Encoding" && r.Header.Get(c[0]) != want || r.Header.Get("Accept-Encoding") == "br" {
 			t.Errorf("%v arrives as %v", c, r.Header)
 		}
-		if r.Header.Get(egress.HopsHeader) != "1" || r.UserAgent() != "apiengine" {
+		if r.Header.Get("X-Apiengine-Hops") != "1" || r.UserAgent() != "apiengine" {
 			t.Errorf("the platform's headers: %v", r.Header)
 		}
 	}

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// harmless headers follow a redirect to another host.
-var harmless = []string{"Accept", "Accept-Language", "Content-Type", "User-Agent", HopsHeader}
+// harmless headers follow a redirect to another host; so do ours.
+var harmless = []string{"Accept", "Accept-Language", "Content-Type", "User-Agent"}
 
-// HopsHeader counts how often a chain of requests has left a server of this kind, so that
-// one that comes back over a name of ours ends.
-const HopsHeader = "X-Apiengine-Hops"
+// ours begins the headers by which servers of this kind know one another.
+const ours = "X-Apiengine-"
 
-// refusedHeaders belong to the connection or to the platform. Proxy-* and Sec-* join them.
+// refusedHeaders belong to the connection or to the platform. Proxy-*, Sec-* and ours join them.
 var refusedHeaders = []string{"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive",
-	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Via", HopsHeader, "X-Fencing-Token"}
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Via", "X-Fencing-Token"}
 
 const defaultAgent = "apiengine"
 
@@ -28,7 +27,8 @@ func setHeader(h http.Header, r Request) error {
 			return &RefusedError{What: "the header " + printable(name), Why: "the name has other characters than a header's"}
 		case strings.ContainsFunc(value, isControl):
 			return &RefusedError{What: "the header " + name, Why: "the value has control characters"}
-		case slices.Contains(refusedHeaders, canonical), strings.HasPrefix(canonical, "Proxy-"), strings.HasPrefix(canonical, "Sec-"):
+		case slices.Contains(refusedHeaders, canonical), strings.HasPrefix(canonical, "Proxy-"), strings.HasPrefix(canonical, "Sec-"),
+			strings.HasPrefix(canonical, ours):
 			return &RefusedError{What: "the header " + name, Why: "it belongs to the connection or to the platform"}
 		}
 		h.Set(canonical, value)

@@ -146,7 +146,7 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 	elsewhere := func(r *http.Request) bool { return r.URL.Host != req.URL.Host || r.URL.Scheme != req.URL.Scheme }
 	if slices.ContainsFunc(via, elsewhere) { // also on the way back: another host has chosen this path
 		for name := range req.Header {
-			if !slices.Contains(harmless, name) {
+			if !slices.Contains(harmless, name) && !strings.HasPrefix(name, ours) {
 				req.Header.Del(name)
 			}
 		}

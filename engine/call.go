@@ -28,6 +28,7 @@ const (
 	OriginHTTP   Origin = "http"   // gates of the HTTP surface apply: enabled, StopHttp, roles, method, rate
 	OriginTest   Origin = "test"   // an administrator's test run: roles, StopHttp and rate do not apply
 	OriginScript Origin = "script" // V8.ApiEngine.Run
+	OriginOutbox Origin = "outbox" // a message of the outbox, the server's own call: roles, StopHttp and rate do not apply
 )
 
 // Call is one wish to run an API. Nothing in Param or Header can change who calls, how

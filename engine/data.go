@@ -83,10 +83,7 @@ func (s session) Exec(ctx context.Context, sql string, params map[string]any) (n
 
 func (s session) Form(ctx context.Context, op, table string, options json.RawMessage) (r jsbridge.FormResult, err error) {
 	c := s.f.call.Caller
-	form := Form{Op: op, Table: table, Options: options, UserID: c.ID, UserName: c.Name, Tenant: s.f.call.Tenant}
-	if s.f.lease != nil {
-		form.Token = s.f.lease.Token()
-	}
+	form := Form{Op: op, Table: table, Options: options, UserID: c.ID, UserName: c.Name, Tenant: s.f.call.Tenant, Token: s.f.token()}
 	err = s.with(ctx, func(tx Tx) (err error) { r, err = tx.Form(ctx, form); return })
 	return r, err
 }

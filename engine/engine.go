@@ -32,6 +32,8 @@ type Config struct {
 	Settings  Settings
 
 	Versions       Versions                       // nil: test runs of older versions are refused
+	Posts          Posts                          // nil: V8.Outbox.Send is refused
+	HTTP           HTTP                           // nil: V8.Http is refused
 	Log            *slog.Logger                   // one line a call; default discards
 	Observe        func(*Execution)               // called once a call; default nothing
 	Unknown        func(context.Context, Unknown) // called for each outcome_unknown; default nothing
@@ -41,8 +43,6 @@ type Config struct {
 	MaxCalls       int                            // calls in flight on this node, waiting ones included; default 10000
 	MaxTenantCalls int                            // of one tenant; default half of MaxCalls
 	MaxDepth       int                            // nested calls below a root; default 32
-	Posts          Posts                          // nil: V8.Outbox.Send is refused
-	HTTP           HTTP                           // nil: V8.Http is refused
 	MaxHTTP        int                            // requests of V8.Http of one root with its nested calls; default 20
 	MaxNested      int                            // nested calls of one root; default 1000
 }

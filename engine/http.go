@@ -35,7 +35,7 @@ func (o outside) Do(ctx context.Context, r jsbridge.HTTPRequest) (jsbridge.HTTPR
 	if token := o.f.token(); token > 0 {
 		platform["X-Fencing-Token"] = strconv.FormatInt(token, 10)
 	}
-	if key := t.call.Header["Idempotency-Key"]; key != "" && r.Method != "GET" && !hasHeader(r.Header, "Idempotency-Key") {
+	if key := t.call.IdempotencyKey; key != "" && r.Method != "GET" && !hasHeader(r.Header, "Idempotency-Key") {
 		platform["Idempotency-Key"] = t.requestKey(key)
 	}
 	return t.e.cfg.HTTP.Do(ctx, r, platform)

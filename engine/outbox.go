@@ -9,10 +9,6 @@ import (
 	"apiengine/jsbridge"
 )
 
-// OriginOutbox is the door of messages that the relay delivers to an API: the server's own
-// call, to which roles, StopHttp and rates do not apply.
-const OriginOutbox Origin = "outbox"
-
 // HopsHeader says how often the chain of requests that led to a call has left a server of
 // this kind. maxHops ends a chain that comes back over a name of ours.
 const (

@@ -47,12 +47,12 @@ func (n *node) messages(t *testing.T, query string) []map[string]any {
 	t.Helper()
 	a := n.call(t, "GET", "/admin/api/v1/outbox"+query, nil)
 	var out struct {
-		Data struct{ Messages []map[string]any }
+		Data struct{ Items []map[string]any }
 	}
 	if err := json.Unmarshal([]byte(a.Body), &out); err != nil || a.Status != 200 {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	return out.Data.Messages
+	return out.Data.Items
 }
 
 // databases are the flags of a node on each kind.

@@ -87,11 +87,13 @@ func queryFn(name, doc string, f func(c *Call, q *query) (any, error)) Func {
 		if !ok {
 			return nil, argErrorf("%s must be called on what FromSql returned", name)
 		}
-		start := time.Now()
-		defer func() { c.run.stats.DBTime += time.Since(start) }()
+		defer c.databaseTime(time.Now())
 		return f(c, q)
 	})
 }
+
+// databaseTime adds the time since then to the run's; the call that measures defers it.
+func (c *Call) databaseTime(since time.Time) { c.run.stats.DBTime += time.Since(since) }
 
 func addInParameter(c *Call, in struct {
 	Name  string

@@ -29,8 +29,7 @@ func formFn(op, doc string) Func {
 }
 
 func (c *Call) form(db Database, op, table string, options json.RawMessage) (any, error) {
-	start := time.Now()
-	defer func() { c.run.stats.DBTime += time.Since(start) }()
+	defer c.databaseTime(time.Now())
 	return db.Form(c, op, table, options)
 }
 

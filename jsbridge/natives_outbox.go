@@ -55,8 +55,6 @@ func outboxFuncs() []Func {
 	}
 }
 
-func (c *Call) databaseTime(since time.Time) { c.run.stats.DBTime += time.Since(since) }
-
 func eventOf(text json.RawMessage) (Event, error) {
 	var e Event
 	fields, err := objectOf("Outbox.Send", text, eventFields)

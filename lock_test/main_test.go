@@ -5,7 +5,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,13 +14,31 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"apiengine/budget"
 	"apiengine/fault"
 	"apiengine/internal/faultproxy"
 	"apiengine/internal/testserver"
 	"apiengine/lockwrap"
+	"apiengine/lockwrap/locktest"
 	"apiengine/lockwrap/redis"
 )
+
+// What the tests of all backends share.
+var (
+	request  = locktest.Request
+	acquire  = locktest.Acquire
+	release  = locktest.Release
+	wantLost = locktest.WantLost
+)
+
+// node opens a Manager of its own at url.
+func node(t testing.TB, url string) *lockwrap.Manager {
+	t.Helper()
+	b, err := open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locktest.Node(t, lockwrap.Config{Backend: b, Prefix: prefix, Instance: fmt.Sprintf("n%d", instances.Add(1))})
+}
 
 // TestMain also serves as the main function of the worker processes (worker_test.go).
 func TestMain(m *testing.M) {
@@ -148,32 +165,6 @@ const (
 
 var instances atomic.Int64
 
-// node opens a Manager of its own at url.
-func node(t testing.TB, url string) *lockwrap.Manager {
-	t.Helper()
-	b, err := open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := lockwrap.New(lockwrap.Config{Backend: b, Prefix: prefix, Instance: fmt.Sprintf("n%d", instances.Add(1))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return m
-}
-
-func request(lease, wait time.Duration) lockwrap.Request {
-	return lockwrap.Request{Key: lockwrap.Key{Tenant: "acme", Scope: "OrderId", Value: "42"}, API: "order_pay",
-		Plan: budget.Plan{Lease: lease, Hold: lease, Wait: wait, Run: lease, Margin: budget.Margin(lease)}}
-}
-
 // renewed is a request for a lease that is kept alive.
 func renewed(lease time.Duration) lockwrap.Request {
 	r := request(lease, 10*time.Second)
@@ -183,22 +174,6 @@ func renewed(lease time.Duration) lockwrap.Request {
 
 // lockKey is the key of request's lock in Redis.
 func lockKey() string { return prefix + ":{" + request(lease, 0).Key.String() + "}:l" }
-
-func acquire(t testing.TB, m *lockwrap.Manager, r lockwrap.Request) *lockwrap.Lease {
-	t.Helper()
-	l, err := m.Acquire(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func release(t testing.TB, l *lockwrap.Lease) {
-	t.Helper()
-	if err := l.Release(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // warm makes the server learn all scripts, so that a fault meets the call it is meant for.
 func warm(t testing.TB, m *lockwrap.Manager) {
@@ -210,21 +185,6 @@ func warm(t testing.TB, m *lockwrap.Manager) {
 		t.Fatal(err)
 	}
 	release(t, l)
-}
-
-func wantLost(t testing.TB, err error, causes ...lockwrap.LossCause) {
-	t.Helper()
-	var l *lockwrap.LostError
-	if !errors.As(err, &l) {
-		t.Errorf("got %v, want a lost lease", err)
-		return
-	}
-	for _, c := range causes {
-		if l.Cause == c {
-			return
-		}
-	}
-	t.Errorf("got %v, want lost by one of %v", err, causes)
 }
 
 func wantKind(t testing.TB, err error, kind fault.Kind) {

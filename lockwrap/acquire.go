@@ -82,7 +82,7 @@ func (m *Manager) acquire(ctx context.Context, r Request) (*Lease, error) {
 		return nil, context.Cause(ctx)
 	}
 	now := time.Now()
-	h := &hunt{m: m, r: r, lock: m.cfg.Prefix + ":{" + r.Key.String() + "}", holder: m.newHolder(), api: labels(r.API, r.Note),
+	h := &hunt{m: m, r: r, lock: m.name(r.Key.String()), holder: m.newHolder(), api: labels(r.API, r.Note),
 		began: now, until: now.Add(r.Plan.Wait), limit: m.attempt(r.Plan.Lease)}
 	var ok bool
 	if h.w, ok = m.lines.join(h, m.cfg.MaxQueue); !ok {

@@ -23,6 +23,15 @@ func TestObserve(t *testing.T) {
 			time.Sleep(time.Second)
 			release(t, l)
 		}, []string{"acquired 0s", "released 1s"}},
+		"a release with effects": {func(t *testing.T, n *node) {
+			l := acquire(t, n.Manager, request(time.Minute, 0))
+			if applied, err := l.ReleaseWith(t.Context(), func(bool) int { return 0 }); !applied || err != nil {
+				t.Errorf("%v, %v", applied, err)
+			}
+			l = acquire(t, n.Manager, request(time.Second, 0))
+			time.Sleep(time.Second) // lost by its own clock, and nobody has come since
+			_, _ = l.ReleaseWith(t.Context(), func(bool) int { return 0 })
+		}, []string{"acquired 0s", "released 0s", "acquired 0s", "lost 1s"}},
 		"a hand-over": {func(t *testing.T, n *node) {
 			l := acquire(t, n.Manager, request(time.Minute, 0))
 			done := waiter(t, t.Context(), n.Manager, request(time.Minute, time.Minute))

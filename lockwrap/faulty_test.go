@@ -7,9 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"apiengine/budget"
 	"apiengine/lockwrap"
 	"apiengine/lockwrap/embedded"
+	"apiengine/lockwrap/locktest"
+)
+
+// What the tests of all backends share.
+var (
+	request  = locktest.Request
+	acquire  = locktest.Acquire
+	release  = locktest.Release
+	wantLost = locktest.WantLost
 )
 
 // faulty is the embedded backend behind a line that breaks where a test says so.
@@ -159,37 +167,8 @@ func start(t *testing.T, cfg lockwrap.Config, broken ...func(*faulty)) (n *node,
 	}
 }
 
-func request(lease, wait time.Duration) lockwrap.Request {
-	return lockwrap.Request{Key: lockwrap.Key{Tenant: "acme", Scope: "OrderId", Value: "42"}, API: "order_pay",
-		Plan: budget.Plan{Lease: lease, Hold: lease, Wait: wait, Run: lease, Margin: budget.Margin(lease)}}
-}
-
 func renewed(lease, hold time.Duration) lockwrap.Request {
 	r := request(lease, 0)
 	r.Plan.Renew, r.Plan.Hold = lease/3, hold
 	return r
-}
-
-func acquire(t *testing.T, m *lockwrap.Manager, r lockwrap.Request) *lockwrap.Lease {
-	t.Helper()
-	l, err := m.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func release(t *testing.T, l *lockwrap.Lease) {
-	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantLost(t *testing.T, err error, cause lockwrap.LossCause) {
-	t.Helper()
-	var l *lockwrap.LostError
-	if !errors.As(err, &l) || l.Cause != cause {
-		t.Errorf("got %v, want lost by %s", err, cause)
-	}
 }

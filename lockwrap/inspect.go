@@ -147,6 +147,9 @@ func (m *Manager) ForceRelease(ctx context.Context, lock string, token int64) er
 	return nil
 }
 
+// nodes is what the names of all nodes begin with, see Claim.Node.
+func (m *Manager) nodes() string { return m.cfg.Prefix + ":w:" }
+
 // name is a lock's name in the backend.
 func (m *Manager) name(lock string) string { return m.cfg.Prefix + ":{" + lock + "}" }
 
@@ -156,7 +159,7 @@ func (m *Manager) status(h Holding) Status {
 		Token: h.Owner.Token, Node: decoded(instance), By: h.By.apart(), Left: h.Left}
 	for _, w := range h.Waiting {
 		if w.Node != m.node {
-			w.Node = decoded(strings.TrimPrefix(w.Node, m.cfg.Prefix+":w:"))
+			w.Node = decoded(strings.TrimPrefix(w.Node, m.nodes()))
 			s.Waiting = append(s.Waiting, w)
 		}
 	}

@@ -54,7 +54,7 @@ func New(cfg Config) (*Manager, error) {
 	m := &Manager{cfg: cfg, instance: encode(cfg.Instance), lines: newLines(),
 		calls: newTally(), workers: newTally(), quit: make(chan struct{})}
 	m.renewals = newRenewals(m)
-	m.node = cfg.Prefix + ":w:" + m.instance
+	m.node = m.nodes() + m.instance
 	m.work, m.stopWork = context.WithCancel(context.Background())
 	m.spawn(m.listen)
 	return m, nil

@@ -28,9 +28,10 @@ func (l *Lease) Applies() bool {
 //
 // With a nil error and applied all was written; with a *LostError and applied all was
 // removed. Without applied a write failed, an answer was lost and what the release wrote may
-// be removed again, or nobody knows: the caller must undo e by other means. A lease that was lost by the local clock alone, while by the backend it was still
-// held, returns nil here: what was written was the holder's. Only the first Release or
-// ReleaseWith of a lease does anything.
+// be removed again, or nobody knows: the caller must undo e by other means. A lease that was
+// lost by the local clock alone, while by the backend it was still held, returns nil here:
+// what was written was the holder's. Only the first Release or ReleaseWith of a lease does
+// anything.
 func (l *Lease) ReleaseWith(ctx context.Context, e Effects) (applied bool, err error) {
 	c := &cargo{effects: e}
 	if c.applier, _ = l.m.cfg.Backend.(Applier); c.applier == nil {
@@ -69,8 +70,8 @@ func (l *Lease) release(ctx context.Context, c *cargo) error {
 		l.sweep()
 	}
 	switch {
-	case lost == nil && c != nil && c.held:
-		return nil
+	case before != nil && lost == nil && c != nil && c.held:
+		return nil // it has been told as lost
 	case before != nil && lost != nil:
 		known := *before
 		known.Last = lost.Last // whether somebody has had the lock since

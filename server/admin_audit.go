@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"apiengine/fault"
 )
 
 // Audit reads the trail of what administrators did.
@@ -43,21 +41,10 @@ func (a audit) list(c *adminCall) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var before int64
-	if cursor := query.Get("cursor"); cursor != "" {
-		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil || before < 1 {
-			return answer{}, refuse(fault.BadRequest, "cursor must come from NextCursor").with(map[string]any{"Field": "cursor"})
-		}
-	}
-	found, err := a.port.List(c.ctx, tenant, before, limit+1)
+	before, err := cursorOf(query)
 	if err != nil {
 		return answer{}, err
 	}
-	out := listed{Items: found}
-	if len(found) > limit {
-		out = listed{found[:limit], strconv.FormatInt(found[limit-1].Id, 10)}
-	} else if len(found) == 0 {
-		out.Items = []AuditEntry{}
-	}
-	return answer{data: out}, nil
+	found, err := a.port.List(c.ctx, tenant, before, limit+1)
+	return page(found, limit, func(e AuditEntry) string { return strconv.FormatInt(e.Id, 10) }), err
 }

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"sort"
 	"strconv"
-	"strings"
 	"time"
 
 	"apiengine/fault"
@@ -63,12 +62,6 @@ func lockRoutes(p Locks) []route {
 	}
 }
 
-// listed is a part of a list; NextCursor, if any, is the cursor of the next.
-type listed struct {
-	Items      any
-	NextCursor string `json:",omitempty"`
-}
-
 func (l locks) list(c *adminCall) (answer, error) {
 	tenant, query, err := c.reach()
 	if err != nil {
@@ -84,13 +77,7 @@ func (l locks) list(c *adminCall) (answer, error) {
 	}
 	cursor := query.Get("cursor")
 	all = all[sort.Search(len(all), func(i int) bool { return all[i].Lock > cursor }):]
-	out := listed{Items: all}
-	if len(all) > limit {
-		out = listed{Items: all[:limit], NextCursor: all[limit-1].Lock}
-	} else if len(all) == 0 {
-		out.Items = []LockInfo{}
-	}
-	return answer{data: out}, nil
+	return page(all, limit, func(l LockInfo) string { return l.Lock }), nil
 }
 
 const maxReason = 500 // bytes
@@ -141,20 +128,4 @@ func (c *adminCall) reach() (tenant string, query url.Values, err error) {
 	}
 	tenant, err = namedTenant("", query, c.x.r.Header)
 	return tenant, query, err
-}
-
-// maxListed is the most items of one answer.
-const maxListed = 1000
-
-// limitOf reads ?limit=, 100 when it is absent.
-func limitOf(query url.Values) (int, error) {
-	text := strings.TrimSpace(query.Get("limit"))
-	if text == "" {
-		return 100, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxListed {
-		return 0, refuse(fault.BadRequest, "limit must be a whole number from 1 to %d, not %q", maxListed, text).with(map[string]any{"Field": "limit"})
-	}
-	return n, nil
 }

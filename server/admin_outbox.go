@@ -59,40 +59,25 @@ func outboxRoutes(p Outbox) []route {
 	}
 }
 
-const (
-	outboxPage    = 100
-	maxOutboxPage = 1000
-)
-
 func (o outboxAdmin) list(c *adminCall) (answer, error) {
 	q, err := queryOf(c.x.r.URL)
 	if err != nil {
 		return answer{}, err
 	}
-	f := OutboxFilter{State: q.Get("state"), ID: q.Get("eventId"), Type: q.Get("type"), Key: q.Get("key"), Target: q.Get("target"), Max: outboxPage}
+	f := OutboxFilter{State: q.Get("state"), ID: q.Get("eventId"), Type: q.Get("type"), Key: q.Get("key"), Target: q.Get("target")}
 	if !slices.Contains(outboxStates, f.State) {
 		return answer{}, refuse(fault.BadRequest, "state must be pending, delivered, dead or dropped, not %q", f.State)
 	}
-	if text := q.Get("limit"); text != "" {
-		if f.Max, err = strconv.Atoi(text); err != nil || f.Max < 1 || f.Max > maxOutboxPage {
-			return answer{}, refuse(fault.BadRequest, "limit must be 1 to %d", maxOutboxPage)
-		}
+	limit, err := limitOf(q)
+	if err != nil {
+		return answer{}, err
 	}
-	if text := q.Get("cursor"); text != "" {
-		if f.Before, err = strconv.ParseInt(text, 10, 64); err != nil || f.Before < 1 {
-			return answer{}, refuse(fault.BadRequest, "cursor must be the NextCursor of a page before")
-		}
+	if f.Before, err = cursorOf(q); err != nil {
+		return answer{}, err
 	}
-	out := struct {
-		Messages   []OutboxMessage
-		NextCursor string `json:",omitempty"`
-	}{Messages: []OutboxMessage{}}
-	list, err := o.port.List(c.ctx, c.tenant, f)
-	out.Messages = append(out.Messages, list...)
-	if len(list) == f.Max {
-		out.NextCursor = strconv.FormatInt(list[len(list)-1].Id, 10)
-	}
-	return answer{data: out}, err
+	f.Max = limit + 1
+	found, err := o.port.List(c.ctx, c.tenant, f)
+	return page(found, limit, func(m OutboxMessage) string { return strconv.FormatInt(m.Id, 10) }), err
 }
 
 func (o outboxAdmin) decide(do func(ctx context.Context, tenant string, id int64) error) func(*adminCall) (answer, error) {

@@ -16,9 +16,12 @@ const (
 	cleanEvery = time.Hour
 )
 
-// keepClean removes old guard rows of every tenant whose database this node has opened,
-// until ctx ends. A failure is logged, and the next round tries again.
-func (d *databases) keepClean(ctx context.Context, log func(tenant string, removed int, err error)) error {
+// cleaned hears what a round has removed of one kind, and what went wrong.
+type cleaned func(tenant, what string, removed int64, err error)
+
+// keepClean removes what has had its time from every tenant's database that this node has
+// opened, until ctx ends. A failure is logged, and the next round tries again.
+func (d *databases) keepClean(ctx context.Context, log cleaned) error {
 	tick := time.NewTicker(cleanEvery)
 	defer tick.Stop()
 	for {
@@ -31,23 +34,29 @@ func (d *databases) keepClean(ctx context.Context, log func(tenant string, remov
 	}
 }
 
-func (d *databases) clean(ctx context.Context, age time.Duration, log func(tenant string, removed int, err error)) {
+func (d *databases) clean(ctx context.Context, age time.Duration, log cleaned) {
 	d.mu.Lock()
 	open := maps.Clone(d.open)
 	d.mu.Unlock()
 	for tenant, db := range open {
-		n, err := db.CleanFence(ctx, age)
-		if n > 0 || err != nil && !errors.Is(err, context.Canceled) {
-			log(tenant, n, err)
-		}
+		guards, err := db.CleanFence(ctx, age)
+		log.hear(tenant, "guard rows", int64(guards), err)
+		answers, err := db.ForgetAnswers(ctx)
+		log.hear(tenant, "kept answers", answers, err)
+	}
+}
+
+func (c cleaned) hear(tenant, what string, removed int64, err error) {
+	if removed > 0 || err != nil && !errors.Is(err, context.Canceled) {
+		c(tenant, what, removed, err)
 	}
 }
 
 // cleaned logs what a round of cleaning did.
-func (a *App) cleaned(tenant string, removed int, err error) {
+func (a *App) cleaned(tenant, what string, removed int64, err error) {
 	if err != nil {
-		a.Log.Warn("old guard rows could not be removed", "tenant", tenant, "removed", removed, "error", err)
+		a.Log.Warn("old rows could not be removed", "tenant", tenant, "what", what, "removed", removed, "error", err)
 		return
 	}
-	a.Log.Info("removed old guard rows", "tenant", tenant, "rows", removed)
+	a.Log.Info("removed old rows", "tenant", tenant, "what", what, "rows", removed)
 }

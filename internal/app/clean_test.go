@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -25,23 +26,31 @@ func TestCleanVisitsEveryTenant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tx.Commit(context.Background()); err != nil {
+		attempt, _, err := db.Claim(t.Context(), tenantdb.Claim{ID: "k", Fingerprint: "f", Execution: "x", Keep: 1}) // over at once
+		if err == nil {
+			err = tx.Complete(t.Context(), attempt, tenantdb.Answer{})
+		}
+		if err == nil {
+			err = tx.Commit(context.Background())
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	removed := map[string]int{}
-	note := func(tenant string, n int, err error) {
+	note := func(tenant, what string, n int64, err error) {
 		if err != nil {
-			t.Errorf("%s: %v", tenant, err)
+			t.Errorf("%s, %s: %v", tenant, what, err)
 		}
-		removed[tenant] += n
+		removed[tenant+" "+what] += int(n)
 	}
 	d.clean(t.Context(), fenceAge, note)
-	if len(removed) != 0 {
-		t.Errorf("rows of this minute: %v", removed)
+	if want := map[string]int{"a kept answers": 1, "b kept answers": 1}; !maps.Equal(removed, want) {
+		t.Errorf("guard rows of this minute stay, answers that are over go: %v", removed)
 	}
+	clear(removed)
 	d.clean(t.Context(), -fenceAge, note)
-	if len(removed) != 2 || removed["a"] != 1 || removed["b"] != 1 {
+	if want := map[string]int{"a guard rows": 1, "b guard rows": 1}; !maps.Equal(removed, want) {
 		t.Errorf("removed %v", removed)
 	}
 }

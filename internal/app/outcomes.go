@@ -128,9 +128,9 @@ func (o *outcomes) settle(ctx context.Context) {
 }
 
 // follow does what has to be done from time to time until ctx ends: unknown outcomes are
-// resolved within seconds of the database's return, answers whose time is over deleted.
+// resolved within seconds of the database's return, those whose time is over deleted.
 func (o *outcomes) follow(ctx context.Context) error {
-	settle, clean := time.NewTicker(time.Second), time.NewTicker(forgetEvery)
+	settle, clean := time.NewTicker(time.Second), time.NewTicker(cleanEvery)
 	defer settle.Stop()
 	defer clean.Stop()
 	for {
@@ -148,29 +148,12 @@ func (o *outcomes) follow(ctx context.Context) error {
 	}
 }
 
-const (
-	// forgetEvery is how often answers and outcomes whose time is over are deleted.
-	forgetEvery = 10 * time.Minute
-	// outcomeMemory is how long an outcome can be asked for at least; longer where answers
-	// are kept longer, since a caller may come back for either.
-	outcomeMemory = 30 * 24 * time.Hour
-)
+// outcomeMemory is how long an outcome can be asked for at least; longer where answers
+// are kept longer, since a caller may come back for either.
+const outcomeMemory = 30 * 24 * time.Hour
 
 func (o *outcomes) clean(ctx context.Context) {
 	if _, err := o.store.ForgetOutcomes(ctx, time.Now().Add(-max(o.memory, outcomeMemory))); err != nil && ctx.Err() == nil {
 		o.log.Warn("old outcomes could not be cleaned", "error", err)
-	}
-	tenants, err := o.store.Tenants(ctx)
-	for _, t := range tenants {
-		var db *tenantdb.DB
-		if db, err = o.databases.tenant(ctx, t.Name); err == nil {
-			_, err = db.ForgetAnswers(ctx)
-		}
-		if err != nil {
-			break
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		o.log.Warn("kept answers could not be cleaned", "error", err)
 	}
 }

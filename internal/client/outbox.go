@@ -36,13 +36,13 @@ type OutboxMessage struct {
 
 // Outbox is a page of messages, newest first.
 type Outbox struct {
-	Messages   []OutboxMessage
+	Items      []OutboxMessage
 	NextCursor string `json:",omitempty"`
 }
 
 func (o *Outbox) String() string {
-	text := table("ID\tEVENT\tTARGET\tKEY\tSTATE\tTRIES\tWHY", len(o.Messages), func(i int) []any {
-		m := o.Messages[i]
+	text := table("ID\tEVENT\tTARGET\tKEY\tSTATE\tTRIES\tWHY", len(o.Items), func(i int) []any {
+		m := o.Items[i]
 		return []any{m.Id, m.EventId, m.Target, m.Key, m.State, m.Attempts, m.why()}
 	})
 	if o.NextCursor != "" {

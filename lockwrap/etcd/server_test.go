@@ -10,12 +10,24 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"apiengine/budget"
 	"apiengine/fault"
 	"apiengine/internal/testserver"
 	"apiengine/lockwrap"
 	"apiengine/lockwrap/etcd"
+	"apiengine/lockwrap/locktest"
 )
+
+// What the tests of all backends share.
+var (
+	request = locktest.Request
+	acquire = locktest.Acquire
+	release = locktest.Release
+)
+
+func node(t *testing.T, name string, s *testserver.EtcdServer) *lockwrap.Manager {
+	t.Helper()
+	return locktest.Node(t, lockwrap.Config{Backend: open(t, etcd.Config{Endpoints: s.URL()}), Instance: name, Prefix: "p"})
+}
 
 const (
 	lease    = 20 * time.Second
@@ -31,43 +43,6 @@ func admin(t *testing.T, s *testserver.EtcdServer) *clientv3.Client {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-func node(t *testing.T, name string, s *testserver.EtcdServer) *lockwrap.Manager {
-	t.Helper()
-	m, err := lockwrap.New(lockwrap.Config{Backend: open(t, etcd.Config{Endpoints: s.URL()}), Instance: name, Prefix: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return m
-}
-
-func request(lease, wait time.Duration) lockwrap.Request {
-	return lockwrap.Request{Key: lockwrap.Key{Tenant: "acme", Scope: "OrderId", Value: "42"}, API: "order_pay",
-		Plan: budget.Plan{Lease: lease, Hold: lease, Wait: wait, Run: lease, Margin: budget.Margin(lease)}}
-}
-
-func acquire(t *testing.T, m *lockwrap.Manager, r lockwrap.Request) *lockwrap.Lease {
-	t.Helper()
-	l, err := m.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func release(t *testing.T, l *lockwrap.Lease) {
-	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestALeaseOutlivesACrash(t *testing.T) {

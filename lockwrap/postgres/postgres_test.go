@@ -1,18 +1,28 @@
 package postgres_test
 
 import (
-	"context"
 	"crypto/rand"
 	"strings"
 	"testing"
 	"time"
 
-	"apiengine/budget"
 	"apiengine/internal/testserver"
 	"apiengine/lockwrap"
 	"apiengine/lockwrap/locktest"
 	"apiengine/lockwrap/postgres"
 )
+
+// What the tests of all backends share.
+var (
+	request = locktest.Request
+	acquire = locktest.Acquire
+	release = locktest.Release
+)
+
+func node(t *testing.T, name, url string) *lockwrap.Manager {
+	t.Helper()
+	return locktest.Node(t, lockwrap.Config{Backend: open(t, postgres.Config{URL: url, PoolSize: 2}), Instance: name, Prefix: "p"})
+}
 
 func TestMain(m *testing.M) { testserver.Main(m) }
 
@@ -33,44 +43,7 @@ func claim(lock, holder string, ttl time.Duration) lockwrap.Claim {
 	return lockwrap.Claim{Lock: lock, Holder: holder, TTL: ttl, Keep: time.Hour, API: "order_pay", Node: "p:w:" + holder, Queue: true}
 }
 
-func node(t *testing.T, name, url string) *lockwrap.Manager {
-	t.Helper()
-	m, err := lockwrap.New(lockwrap.Config{Backend: open(t, postgres.Config{URL: url, PoolSize: 2}), Instance: name, Prefix: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return m
-}
-
 const lockName = "p:{acme:OrderId:42}"
-
-func request(lease, wait time.Duration) lockwrap.Request {
-	return lockwrap.Request{Key: lockwrap.Key{Tenant: "acme", Scope: "OrderId", Value: "42"}, API: "order_pay",
-		Plan: budget.Plan{Lease: lease, Hold: lease, Wait: wait, Run: lease, Margin: budget.Margin(lease)}}
-}
-
-func acquire(t *testing.T, m *lockwrap.Manager, r lockwrap.Request) *lockwrap.Lease {
-	t.Helper()
-	l, err := m.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func release(t *testing.T, l *lockwrap.Lease) {
-	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestContract(t *testing.T) {
 	url := testserver.Database(t)

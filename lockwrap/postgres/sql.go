@@ -122,9 +122,8 @@ WITH done AS (
 			UNION ALL
 			SELECT l.expires, l.kept, t.rest WHERE NOT t.goes) AS g)
 	WHERE lock = $1::text AND ($2::text = ANY (line) OR holder = '' AND kept = $2::text)
-	RETURNING kept, holder, token)
-SELECT true, token, coalesce((SELECT pg_notify('lockwrap_' || left(encode(sha256(convert_to(kept, 'UTF8')), 'hex'), 40), $1::text)::text
-	FROM done WHERE kept <> '' AND holder = ''), ''), '', 0::bigint, 0::bigint, token FROM done`
+	RETURNING kept, token)
+SELECT true, token, coalesce({tell}, ''), '', 0::bigint, 0::bigint, token FROM done`
 
 	// $1 the beginning of their names.
 	locks = holdings + ` AND starts_with(lock, $1::text)`

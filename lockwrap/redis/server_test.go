@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,12 +9,25 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"apiengine/budget"
 	"apiengine/fault"
 	"apiengine/internal/testserver"
 	"apiengine/lockwrap"
+	"apiengine/lockwrap/locktest"
 	"apiengine/lockwrap/redis"
 )
+
+// What the tests of all backends share.
+var (
+	request  = locktest.Request
+	acquire  = locktest.Acquire
+	release  = locktest.Release
+	wantLost = locktest.WantLost
+)
+
+func node(t *testing.T, url, prefix string) *lockwrap.Manager {
+	t.Helper()
+	return locktest.Node(t, lockwrap.Config{Backend: open(t, redis.Config{URL: url}), Instance: "n1", Prefix: prefix})
+}
 
 // admin is a plain client for a look behind the scenes.
 func admin(t *testing.T, s *testserver.RedisServer) *goredis.Client {
@@ -23,51 +35,6 @@ func admin(t *testing.T, s *testserver.RedisServer) *goredis.Client {
 	c := goredis.NewClient(&goredis.Options{Addr: strings.TrimPrefix(s.URL(), "redis://")})
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-func node(t *testing.T, url, prefix string) *lockwrap.Manager {
-	t.Helper()
-	m, err := lockwrap.New(lockwrap.Config{Backend: open(t, redis.Config{URL: url}), Instance: "n1", Prefix: prefix})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := m.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return m
-}
-
-func request(lease, wait time.Duration) lockwrap.Request {
-	return lockwrap.Request{Key: lockwrap.Key{Tenant: "acme", Scope: "OrderId", Value: "42"}, API: "order_pay",
-		Plan: budget.Plan{Lease: lease, Hold: lease, Wait: wait, Run: lease, Margin: budget.Margin(lease)}}
-}
-
-func acquire(t *testing.T, m *lockwrap.Manager, r lockwrap.Request) *lockwrap.Lease {
-	t.Helper()
-	l, err := m.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func release(t *testing.T, l *lockwrap.Lease) {
-	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantLost(t *testing.T, err error, cause lockwrap.LossCause) {
-	t.Helper()
-	var l *lockwrap.LostError
-	if !errors.As(err, &l) || l.Cause != cause {
-		t.Errorf("got %v, want lost by %s", err, cause)
-	}
 }
 
 const (
