@@ -87,6 +87,7 @@ func TestAThousandWaitersLeaveNothing(t *testing.T) {
 	for range cap(results) {
 		wantKind(t, <-results, fault.LockBusy)
 	}
+	eventually(t, "the node to leave the line", func() bool { return len(a.Keys(t.Context(), prefix+":*:q").Val()) == 0 })
 	release(t, l)
 	release(t, acquire(t, other, request(lease, 0))) // nobody stands before it
 	eventually(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
