@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"apiengine/budget"
 	"apiengine/jsbridge"
 	"apiengine/lockwrap"
 )
@@ -39,6 +40,7 @@ type frame struct {
 	tree     *tree
 	parent   *frame // nil for the root
 	api      *API
+	plan     budget.Plan
 	call     Call
 	scope    *scope
 	owner    bool // the scope ends with this frame
@@ -57,7 +59,12 @@ type frame struct {
 func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) (err error) {
 	claimed, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
+	plan, err := planOf(&c, api)
+	if err != nil {
+		return err
+	}
 	f := e.frame(c, api, res, floors{})
+	f.plan = plan
 	if done, err := f.claim(claimed, end); done || err != nil { // of the Idempotency-Key
 		return err
 	}
@@ -71,12 +78,12 @@ func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) (err e
 			f.x.Lock, f.x.Token, f.x.Console, f.x.consoleSize = "", 0, nil, 0
 			once := f.once
 			f = e.frame(c, api, res, f.tree.floors)
-			f.once = once
+			f.plan, f.once = plan, once
 			report, err = f.start(ctx, claimed)
 			l, behind = f.tree.behind(err)
 		}
 		if behind {
-			f.tree.raise(ctx, l, api)
+			f.tree.raise(ctx, l, f)
 		}
 	}
 	e.keepUnknown(claimed, f, err)
@@ -102,6 +109,7 @@ func (f *frame) start(ctx, claimed context.Context) (jsbridge.Report, error) {
 		}
 	})
 	defer stop()
+	defer f.tree.entrust(f.call.trust)()
 	return f.run(runCtx)
 }
 
@@ -127,7 +135,7 @@ func (f *frame) bound() {
 	if f.lease != nil && !f.joined { // else whoever took it is bound by it, and so is this frame
 		sent = f.lease.Sent()
 	}
-	f.deadline = f.api.Plan.RunDeadline(sent, time.Now())
+	f.deadline = f.plan.RunDeadline(sent, time.Now())
 	if p := f.parent; p != nil && p.deadline.Before(f.deadline) {
 		f.deadline = p.deadline // a child has no more than its caller's rest
 	}

@@ -180,7 +180,7 @@ type SliceEnd struct {
 }
 
 const endSlice = `UPDATE _apiengine_tasks AS t SET state = $4, slice = $5, attempt = $6, next_at = {now} + $7, param = $8, checkpoint = $9, stuck = $10,
-	current = $11, total = $12, rate = $13, msg = $14, error = $15, result = $16, run = '',
+	current = CASE WHEN current < $11 THEN $11 ELSE current END, total = $12, rate = $13, msg = $14, error = $15, result = $16, run = '',
 	ended_at = CASE WHEN $17 = 1 THEN {now} END, holds = CASE WHEN $17 = 1 THEN 0 ELSE holds END
 	WHERE id = $1 AND run = $2 AND fence = $3 AND state = 'running' AND ended_at IS NULL AND (cancel = 0 OR $17 = 1)`
 
