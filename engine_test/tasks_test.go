@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,7 @@ import (
 	"apiengine/tasks"
 )
 
-// worker is a house that runs tasks.
+// worker is a house that serves, and so runs tasks.
 type worker struct {
 	*house
 	tenant string
@@ -30,7 +31,7 @@ var taskPairs = []pair{backendPairs[0], backendPairs[3]}
 func newWorker(t *testing.T, p pair, change ...func(*app.Settings)) *worker {
 	t.Helper()
 	w := &worker{house: newHouse(t, p, append([]func(*app.Settings){func(s *app.Settings) {
-		s.TaskBackoff, s.Grace, s.LogLevel = 20*time.Millisecond, 10*time.Second, "warn"
+		s.TaskBackoff, s.Grace, s.LogLevel, s.Addr = 20*time.Millisecond, 10*time.Second, "warn", "127.0.0.1:0"
 	}}, change...)...), tenant: "default"}
 	w.run(t)
 	return w
@@ -40,11 +41,11 @@ func newWorker(t *testing.T, p pair, change ...func(*app.Settings)) *worker {
 func (w *worker) run(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- w.app.Tasks().Run(ctx) }()
+	go func() { done <- w.app.Serve(ctx, io.Discard) }()
 	w.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("the tasks' runner: %v", err)
+			t.Errorf("serving: %v", err)
 		}
 	})
 	t.Cleanup(w.stop)

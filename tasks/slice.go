@@ -143,7 +143,7 @@ func lockOf(tenant, id string) lockwrap.Key {
 func (s *slice) plan() (d apis.Definition, p budget.Plan, err error) {
 	d, found := s.r.cfg.Calls.Describe(s.tenant, s.task.API, "")
 	if !found {
-		return d, p, fault.New(fault.NotFound, "there is no API %q any more", s.task.API)
+		return d, p, fault.New(fault.NotFound, "there is no API %q", s.task.API)
 	}
 	p, err = d.Plan(true)
 	p.Wait = 0
