@@ -55,8 +55,12 @@ func (b *Backend) Lock(ctx context.Context, lock string) (h lockwrap.Holding, er
 	}
 	h = lockwrap.Holding{Lock: lock, Owner: lockwrap.Owner{Token: s.Token, Holder: s.Holder},
 		By: lockwrap.Holder{API: s.API, Since: time.UnixMicro(s.Since)}, Left: b.left(lock, s)}
-	for _, node := range s.Line { // when they came is not kept
-		h.Waiting = append(h.Waiting, lockwrap.Waiting{Node: node})
+	for _, node := range s.Line {
+		w := lockwrap.Waiting{Node: node}
+		if us := s.Came[node]; us > 0 { // a node of an older version says nothing of it
+			w.Since = time.UnixMicro(us)
+		}
+		h.Waiting = append(h.Waiting, w)
 	}
 	return h, nil
 }

@@ -22,6 +22,8 @@ type state struct {
 	Kept   string   `json:"kept,omitempty"`  // the node that a free lock is kept for
 	Turn   int64    `json:"turn,omitempty"`  // counts the times that it was kept
 	Line   []string `json:"line,omitempty"`  // nodes that wait, the longest first
+	// Came is since when each of them stands in line, in us.
+	Came map[string]int64 `json:"came,omitempty"`
 
 	alive       bool // <lock>:l exists: Holder has the lock
 	lease       clientv3.LeaseID
@@ -52,11 +54,16 @@ func (s *state) join(node string) bool {
 		return false
 	}
 	s.Line = append(s.Line, node)
+	if s.Came == nil {
+		s.Came = map[string]int64{}
+	}
+	s.Came[node] = time.Now().UnixMicro()
 	return true
 }
 
 func (s *state) leave(node string) bool {
 	before := len(s.Line)
+	delete(s.Came, node)
 	s.Line = slices.DeleteFunc(s.Line, func(n string) bool { return n == node })
 	return len(s.Line) < before
 }
@@ -65,7 +72,8 @@ func (s *state) leave(node string) bool {
 func (s *state) pass() {
 	s.Holder, s.API, s.Since, s.Until, s.TTL, s.Kept = "", "", 0, 0, 0, ""
 	if len(s.Line) > 0 {
-		s.Kept, s.Line = s.Line[0], s.Line[1:]
+		s.Kept = s.Line[0]
+		s.leave(s.Kept)
 		s.Turn++
 	}
 }
