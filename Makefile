@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: check fmt vet test faults mutations bench bench-locks build tour reference
 
-check: fmt vet test ## everything a change must pass
+check: fmt vet test mutations ## everything a change must pass
 
 fmt: ## every file is as gofmt writes it
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
