@@ -65,6 +65,12 @@ var mutations = []struct {
 	{"a node that leaves takes its keeping along", "lockwrap/redis/scripts.go",
 		"redis.call('DEL', KEYS[1])\n	pass(ARGV[2], ARGV[3])", "redis.call('DEL', KEYS[1])",
 		"./lock_test", "TestRedisFollowsTheModel"},
+	{"a lock in etcd that others take before its life is over", "lockwrap/etcd/sights.go",
+		"return max(0, life-x.since.Sub(old.since))", "return max(0, life/2-x.since.Sub(old.since))",
+		"./lock_test", "TestEtcdFollowsTheModel"},
+	{"a member of etcd that is silent and not left", "lockwrap/etcd/members.go",
+		"if m.silentSince(sent) {", "if false {",
+		"./lock_test", "TestASilentMemberOfEtcd"},
 }
 
 func TestMutations(t *testing.T) {

@@ -197,7 +197,7 @@ func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner, ne
 func (b *Backend) Leave(ctx context.Context, lock, node string) error {
 	return b.change(ctx, "leave", lock, func(s *state) plan {
 		out := s.leave(node)
-		if s.alive || s.Kept != node {
+		if s.alive || s.Kept != node || b.sights.see(lock, s) == 0 { // a keeping that is over is nobody's to pass on
 			return plan{skip: !out}
 		}
 		s.pass()
