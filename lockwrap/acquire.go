@@ -326,7 +326,8 @@ func (h *hunt) heard(o *offer) {
 	case o.doubt:
 		h.sent, h.doubt = o.sent, true
 	case o.yielded:
-		h.patient, h.errs, h.left = true, 0, 0
+		// Nobody tells of the end of a keeping that its node has not used: that one may be dead.
+		h.patient, h.errs, h.left = true, 0, Grace
 	}
 }
 
@@ -349,6 +350,6 @@ func (h *hunt) abandon() {
 		return
 	}
 	h.m.sweep(leftover{key: h.r.Key, lock: h.lock, owner: Owner{Holder: h.holder}, limit: h.limit,
-		over: h.sent.Add(h.r.Plan.Lease), pending: h.pending, doubt: h.doubt})
+		over: h.sent.Add(h.r.Plan.Lease), pending: h.pending, doubt: h.doubt, queues: h.r.Plan.Wait > 0})
 	h.pending = nil
 }
