@@ -19,7 +19,7 @@ const maxFloor = 1<<53 - 1<<20
 // Request is a wish for a lock.
 type Request struct {
 	Key   Key
-	Plan  budget.Plan // Lease, Renew, Hold, Wait and Margin count here; see package budget
+	Plan  budget.Plan // Lease, Renew, Hold, Wait and Margin count here, Run must be set; see package budget
 	API   string      // shown as the holder to those who wait; cut after 100 bytes
 	Note  string      // shown beside API to administrators, such as the run's id; cut after 100 bytes
 	Floor int64       // the token will be greater than this; 0 to 2^53 - 2^20
