@@ -64,7 +64,7 @@ func TestEtcdFollowsTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	follow(t, b, script{seed: seed, steps: either(700, 20_000), unit: 20 * time.Millisecond, slack: 5 * time.Second, keepSlack: 2 * time.Millisecond})
+	follow(t, b, script{seed: seed, steps: either(700, 5_000), unit: 20 * time.Millisecond, slack: 5 * time.Second, keepSlack: 2 * time.Millisecond})
 }
 
 // script is a random one for a backend.
