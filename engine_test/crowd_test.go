@@ -74,7 +74,7 @@ func (c *crowd) client(number int) {
 }
 
 // accounts are so many that those whose lock a dead node had are not all.
-const accounts = 32
+const accounts = 96
 
 // next is a booking to repeat, else a new one. Every ninth is refused by the API itself.
 func (c *crowd) next(number, i int) (b booking, more bool) {

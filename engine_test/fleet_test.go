@@ -53,7 +53,7 @@ func (s *seat) kill() { s.node.Load().stop(syscall.SIGKILL) }
 // awaitReady waits for the node. One whose port somebody else has taken meanwhile gets another.
 func (s *seat) awaitReady(t *testing.T) {
 	t.Helper()
-	awaitLong(t, time.Minute, "the node to be ready", func() bool {
+	awaitLong(t, 3*time.Minute, "the node to be ready", func() bool {
 		n := s.node.Load()
 		select {
 		case <-n.done:

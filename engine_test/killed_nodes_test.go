@@ -19,12 +19,13 @@ import (
 )
 
 // bankAPIs book into a ledger and send a message of each booking, by which the receiver
-// books it a second time. counter is a column that counts the rows.
-func bankAPIs(counter string) fstest.MapFS {
+// books it a second time. counter is a column that counts the rows. A dead node's lock lasts
+// for the timeout where it is not embedded.
+func bankAPIs(counter, timeout string) fstest.MapFS {
 	return fstest.MapFS{
 		"schema/0001_bank.sql": {Data: []byte("-- +goose Up\nCREATE TABLE ledger (id TEXT, account INT, token BIGINT);\n" +
 			"CREATE TABLE received (seq " + counter + ", id TEXT, account INT, token BIGINT);\n")},
-		"book.js": js("Lock: true\nLockKey: Account\nTimeout: 2\nLockWait: 1", `var P = V8.Param;
+		"book.js": js("Lock: true\nLockKey: Account\nLockWait: 1\nTimeout: "+timeout, `var P = V8.Param;
 V8.Db.FromSql('INSERT INTO ledger VALUES (@i, @a, @t)').AddInParameter('@i', P.ID).AddInParameter('@a', P.Account).AddInParameter('@t', V8.FencingToken).ExecuteNonQuery();
 V8.Outbox.Send({EventId: P.ID, Type: 'booked', Key: 'account ' + P.Account, Target: 'receive', Data: {Account: P.Account}});
 return { Code: P.Code, Data: 'booked ' + P.ID + ' ' + NewGuid() };`),
@@ -54,7 +55,7 @@ func TestKilledNodesBookOnce(t *testing.T) {
 		t.Run(fmt.Sprintf("SQLite %d", i+1), func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, append([]string{"--data-dir", t.TempDir()}, flags...))
-			f.ready(t).pushFiles(t, bankAPIs("INTEGER PRIMARY KEY"))
+			f.ready(t).pushFiles(t, bankAPIs("INTEGER PRIMARY KEY", "30"))
 			chaos{kills: (kills + sqlites - 1) / sqlites}.run(t, newCrowd(f, 4))
 		})
 	}
@@ -67,7 +68,7 @@ func TestKilledNodesBookOnce(t *testing.T) {
 			nodes = append(nodes, append([]string{"--data-dir", t.TempDir(), "--database-url", through, "--redis-url", testserver.Redis(t).URL(), "--prefix", prefix}, flags...))
 		}
 		f := newFleet(t, nodes...)
-		f.ready(t).pushFiles(t, bankAPIs("BIGINT GENERATED ALWAYS AS IDENTITY"))
+		f.ready(t).pushFiles(t, bankAPIs("BIGINT GENERATED ALWAYS AS IDENTITY", "5"))
 		for _, s := range f.seats {
 			n := s.node.Load()
 			await(t, "the API to be live on every node", func() bool {
@@ -95,7 +96,7 @@ func (x chaos) run(t *testing.T, c *crowd) {
 		if random.IntN(8) > 0 { // else in its start
 			s.awaitReady(t)
 			want := c.booked() + 1 + random.IntN(12)
-			awaitLong(t, time.Minute, "some bookings", func() bool { return c.booked() >= want })
+			awaitLong(t, 3*time.Minute, "some bookings", func() bool { return c.booked() >= want })
 		}
 		if x.outages > 0 && kill%(x.kills/x.outages) == x.kills/x.outages/2 {
 			for _, s := range c.fleet.seats {
