@@ -48,6 +48,7 @@ type Tx interface {
 	ReleaseSavepoint(ctx context.Context, name string) error
 	// Complete writes the answer of an attempt of this database; idempotency_in_progress
 	// when another attempt has taken its key over.
+	// It may be written at the commit only: then Commit tells of it.
 	Complete(ctx context.Context, a Attempt, ans Answer) error
 	// Commit does not end with ctx: a commit that is under way is seen through.
 	Commit(ctx context.Context) error

@@ -30,6 +30,12 @@ var callMutations = []mutation{
 		{"	if err := f.record(ctx); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
 		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
 	}, "./engine", "TestTheOrderOfAKeyedCall"},
+	{"a lost answer told of while it may still arrive", "store/tenantdb/outcome.go", []edit{
+		{"pgStatement{sql: pgBurn, args: texts(w.ID, w.Execution)}, pgStatement{sql: pgRecorded,", "pgStatement{sql: pgRecorded,"},
+	}, "./store/tenantdb", "TestACommitThatArrivesLate"},
+	{"a late attempt that commits without its answer", "store/tenantdb/postgresidempotency.go", []edit{
+		{"SELECT 1 / (SELECT count(*) FROM mine)", "SELECT (SELECT count(*) FROM mine)"},
+	}, "./store/tenantdb", "TestTakeover"},
 	{"a release that writes without asking", "lockwrap/redis/release.go", []edit{
 		{"effects(type(reply) == 'string' or #reply == 2, 4, %d)", "effects(true, 4, %d)"},
 	}, "./lockwrap/redis", "TestApplier"},

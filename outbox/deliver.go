@@ -33,6 +33,10 @@ type Secrets interface {
 // SigningKey is the name of the tenant's secret that messages are signed with.
 const SigningKey = "outbox_signing_key"
 
+// GapHeader tells a receiver that an earlier message of the same Key is a dead letter. One
+// that must not go past it refuses: the message is tried again, and holds up its key.
+const GapHeader = "X-Outbox-Gap"
+
 // Carrier delivers to APIs and to addresses. All fields are required.
 type Carrier struct {
 	Calls   Invoker
@@ -63,6 +67,9 @@ func header(m Message) map[string]string {
 	}
 	if m.Token > 0 {
 		h["X-Fencing-Token"] = strconv.FormatInt(m.Token, 10)
+	}
+	if m.Gap {
+		h[GapHeader] = "1"
 	}
 	return h
 }

@@ -83,6 +83,9 @@ func start(cmd *exec.Cmd) (*Process, error) {
 // Signal sends sig to the server.
 func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
+// Pid is the server's process number.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
 // Kill ends the server at once and waits until it is gone.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it may have ended by itself
