@@ -77,8 +77,11 @@ func storedAll(list []store.Definition, err error) ([]server.StoredDefinition, e
 
 type planner struct{ *engine.Engine }
 
-func (p planner) Plan(_ context.Context, tenant, key string, param json.RawMessage) (any, error) {
-	return p.Explain(tenant, key, param)
+func (p planner) Plan(_ context.Context, q server.PlanQuery) (any, error) {
+	if q.Task {
+		return p.ExplainTask(q.Tenant, q.Key, q.Param)
+	}
+	return p.Explain(q.Tenant, q.Key, q.Param)
 }
 
 type adminSchema struct{ *databases }
