@@ -98,13 +98,14 @@ func (e *Engine) frame(c Call, api *API, res *Result, low floors) *frame {
 
 // start is one run of a root, with the locks that it and its nested calls take. The caller's
 // hanging up ends the wait for the lock, and the run until it has begun a transaction; from
-// then on only the deadline, the lease and the end of claimed do (contract.md section 5.3).
+// then on only the deadline, the lease and the end of claimed do (contract.md section 5.3). A
+// slice of a task is ended by its runner at any time.
 func (f *frame) start(ctx, claimed context.Context) (jsbridge.Report, error) {
 	runCtx, cancel := context.WithCancelCause(claimed)
 	defer cancel(nil)
 	f.tree.cancel = cancel
 	stop := context.AfterFunc(ctx, func() {
-		if !f.tree.begun.Load() {
+		if f.call.trust != nil || !f.tree.begun.Load() {
 			cancel(context.Cause(ctx))
 		}
 	})

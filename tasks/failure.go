@@ -41,11 +41,11 @@ func ofPlatform(k fault.Kind) bool {
 	return false
 }
 
-// final tells what another try would meet again.
+// final tells what another try would meet again. An API that is not there, or switched off, is
+// not among them: this node may be a second behind the one where it was saved.
 func final(k fault.Kind) bool {
 	switch k {
-	case fault.Unauthenticated, fault.Forbidden, fault.NotFound, fault.Disabled, fault.HTTPStopped, fault.BadRequest, fault.LockKeyMissing,
-		fault.ResultInvalid, fault.ScriptSyntax:
+	case fault.Unauthenticated, fault.Forbidden, fault.BadRequest, fault.LockKeyMissing, fault.ResultInvalid, fault.ScriptSyntax:
 		return true
 	}
 	return false

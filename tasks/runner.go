@@ -113,6 +113,7 @@ func (r *Runner) Stuck() int { return int(r.stuck.Load()) }
 // Run works until ctx ends. Then it takes no more slices, and gives those that do not end
 // within Config.Grace back: they are rolled back and cost no attempt.
 func (r *Runner) Run(ctx context.Context) error {
+	r.draining.Store(false)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
 	defer beside.Wait()

@@ -143,7 +143,7 @@ func lockOf(tenant, id string) lockwrap.Key {
 func (s *slice) plan() (d apis.Definition, p budget.Plan, err error) {
 	d, found := s.r.cfg.Calls.Describe(s.tenant, s.task.API, "")
 	if !found {
-		return d, p, fault.New(fault.NotFound, "there is no API %q any more", s.task.API)
+		return d, p, fault.New(fault.NotFound, "there is no API %q", s.task.API)
 	}
 	p, err = d.Plan(true)
 	p.Wait = 0
@@ -184,17 +184,14 @@ func (s *slice) invoke(ctx context.Context, plan budget.Plan) error {
 	s.live = s.r.live.begin(s.tenant, *t)
 	res, err := s.within(ctx, plan)
 	defer s.log(ctx)
-	if err == nil && res.Execution.Outcome == engine.OutcomeBusiness {
-		err = refused(res.Body)
-	}
 	if err == nil && s.end != nil {
 		t.State, t.Slice, t.Attempt, t.Param, t.Checkpoint, t.Stuck = s.end.State, s.end.Slice, s.end.Attempt, s.end.Param, s.end.Checkpoint, s.end.Stuck
 		t.Current, t.Total, t.Rate, t.Msg = s.end.Current, s.end.Total, s.end.Rate, s.end.Msg
 		s.moved(s.end)
 		return nil
 	}
-	if err == nil {
-		err = fault.New(fault.Internal, "tasks: a slice was committed without its end")
+	if err == nil { // rolled back by what it answered
+		err = refused(res.Body)
 	}
 	s.r.cfg.Log.Info("a task's slice left nothing", "tenant", s.tenant, "task", t.ID, "api", t.API, "slice", t.Slice+1, "attempt", t.Attempt, "error", err)
 	return s.settle(ctx, s.r.after(*t, err))
@@ -244,7 +241,7 @@ func (s *slice) log(ctx context.Context) {
 	}
 }
 
-// refused is the error for a slice that answered with a Code other than 1.
+// refused is the error for a slice that answered with an object without Code 1.
 func refused(body []byte) error {
 	var said struct{ Msg string }
 	_ = json.Unmarshal(body, &said) // a Msg of another type says nothing

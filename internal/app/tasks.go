@@ -110,3 +110,6 @@ func (a *App) overrun(context.Context) error {
 	}
 	return nil
 }
+
+// Tasks is the node's runner of background tasks; Serve runs it.
+func (a *App) Tasks() *tasks.Runner { return a.tasks }
