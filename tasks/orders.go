@@ -132,36 +132,38 @@ func digest(parts ...string) string {
 }
 
 // Submit keeps a task for somebody, and rings for it. A repeated IdempotencyKey gives the
-// task that its first order has made, and created false. Errors: bad_request, not_found, forbidden,
+// task that its first order has made, which is not New. Errors: bad_request, not_found, forbidden,
 // idempotency_mismatch, store_unavailable.
-func (r *Runner) Submit(ctx context.Context, tenant string, c engine.Caller, o Order) (t Task, created bool, err error) {
+func (r *Runner) Submit(ctx context.Context, tenant string, c engine.Caller, o Order) (Task, error) {
 	return r.submit(ctx, tenant, c, SourceAPI, o)
 }
 
-func (r *Runner) submit(ctx context.Context, tenant string, c engine.Caller, source string, o Order) (out Task, created bool, err error) {
+func (r *Runner) submit(ctx context.Context, tenant string, c engine.Caller, source string, o Order) (Task, error) {
 	n, err := r.row(tenant, c, source, o)
 	if err != nil {
-		return Task{}, false, err
+		return Task{}, err
 	}
 	if err := r.marked.mark(ctx, tenant); err != nil {
-		return Task{}, false, err
+		return Task{}, err
 	}
 	db, err := r.cfg.Databases.Tenant(ctx, tenant)
 	if err != nil {
-		return Task{}, false, err
+		return Task{}, err
 	}
 	id, created, err := db.AddTask(ctx, n)
 	if err != nil {
-		return Task{}, false, err
+		return Task{}, err
 	}
 	t, err := db.Task(ctx, id)
 	if err != nil {
-		return Task{}, false, err
+		return Task{}, err
 	}
 	if t.Open() && t.State == tenantdb.TaskPending && t.Slice == 0 {
 		r.ring(ctx, tenant, t)
 	}
-	return shown(t), created, nil
+	out := shown(t)
+	out.New = created
+	return out, nil
 }
 
 // ring tells the nodes of a task; when it fails the watch will.

@@ -146,7 +146,7 @@ func (r *Runner) fireAt(ctx context.Context, s Schedule, minute time.Time, to *S
 		to.Reason = fmt.Sprintf("the run of %s was not over (task %s)", scheduledAt(newest[0]), newest[0].ID)
 		return nil
 	}
-	t, _, err := r.submit(ctx, s.Tenant, engine.Caller{}, source, Order{ApiEngineKey: s.API, IdempotencyKey: "schedule " + at,
+	t, err := r.submit(ctx, s.Tenant, engine.Caller{}, source, Order{ApiEngineKey: s.API, IdempotencyKey: "schedule " + at,
 		Param: json.RawMessage(`{"_ScheduledAt":"` + at + `"}`)})
 	if fault.Of(err) == fault.NotFound { // gone since the list was made
 		return nil

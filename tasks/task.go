@@ -35,6 +35,7 @@ type Task struct {
 	Why            string        `json:",omitempty"` // why it is not over
 	Log            []Line        `json:",omitempty"`
 	Owner          engine.Caller `json:"-"` // whom it runs as; without an ID: nobody
+	New            bool          `json:"-"` // Submit has made it
 }
 
 // Line is one line of a task's log.

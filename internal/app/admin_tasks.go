@@ -15,8 +15,8 @@ import (
 type taskAPI struct{ runner *tasks.Runner }
 
 func (a taskAPI) Submit(ctx context.Context, tenant string, c engine.Caller, o server.TaskOrder) (server.Task, bool, error) {
-	t, created, err := a.runner.Submit(ctx, tenant, c, tasks.Order(o))
-	return taskView(t), created, err
+	t, err := a.runner.Submit(ctx, tenant, c, tasks.Order(o))
+	return taskView(t), t.New, err
 }
 
 func (a taskAPI) Get(ctx context.Context, tenant, id string, after time.Time) (server.Task, error) {
