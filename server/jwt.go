@@ -145,6 +145,7 @@ func (v *verifier) verify(ctx context.Context, plain string) (Identity, error) {
 		}
 	}
 	id := Identity{Tenant: tenant, NoAdmin: !v.cfg.AdminAPI, Caller: engine.Caller{ID: subject, Issuer: v.cfg.Issuer, Roles: names(claims[v.cfg.RolesClaim])}}
+	id.Scopes = append(names(claims["scope"]), names(claims["scp"])...)
 	id.Account, _ = claims[v.cfg.AccountClaim].(string)
 	id.Name, _ = claims[v.cfg.NameClaim].(string)
 	return id, nil

@@ -96,16 +96,32 @@ func (r *Runner) row(tenant string, c engine.Caller, source string, o Order) (te
 	if err != nil {
 		return tenantdb.NewTask{}, err
 	}
-	n := tenantdb.NewTask{ID: id.String(), API: d.ApiEngineKey, Param: o.Param, Principal: who, Source: source, Key: o.ConcurrencyKey,
+	n := tenantdb.NewTask{ID: id.String(), API: d.ApiEngineKey, Param: o.Param, Principal: who, Owner: OwnerOf(c), Source: source, Key: o.ConcurrencyKey,
 		Priority: o.Priority, MaxAttempts: o.MaxAttempts, Delay: time.Duration(o.Delay * float64(time.Second))}
 	if o.RunAt != nil {
 		n.At = *o.RunAt
 	}
 	if o.IdempotencyKey != "" {
-		n.Idempotency = digest(strings.ToLower(d.ApiEngineKey), c.ID, o.IdempotencyKey)
+		n.Idempotency = digest(strings.ToLower(d.ApiEngineKey), n.Owner, o.IdempotencyKey, scheduled(source))
 	}
 	n.Fingerprint = digest(strings.ToLower(d.ApiEngineKey), canonical(o.Param), o.ConcurrencyKey)
 	return n, nil
+}
+
+// OwnerOf names a caller for TaskFilter.Owner; nobody is "". Two issuers may know the same ID.
+func OwnerOf(c engine.Caller) string {
+	if c.ID == "" {
+		return ""
+	}
+	return digest(c.Issuer, c.ID)
+}
+
+// scheduled keeps the names that schedules give their wishes apart from everybody else's.
+func scheduled(source string) string {
+	if strings.HasPrefix(source, SourceSchedule) {
+		return SourceSchedule
+	}
+	return ""
 }
 
 // digest is a hash of the parts that no other parts have.
@@ -116,7 +132,7 @@ func digest(parts ...string) string {
 }
 
 // Submit keeps a task for somebody, and rings for it. A repeated IdempotencyKey gives the
-// task that its first order has made. Errors: bad_request, not_found, forbidden,
+// task that its first order has made, which is not New. Errors: bad_request, not_found, forbidden,
 // idempotency_mismatch, store_unavailable.
 func (r *Runner) Submit(ctx context.Context, tenant string, c engine.Caller, o Order) (Task, error) {
 	return r.submit(ctx, tenant, c, SourceAPI, o)
@@ -134,7 +150,7 @@ func (r *Runner) submit(ctx context.Context, tenant string, c engine.Caller, sou
 	if err != nil {
 		return Task{}, err
 	}
-	id, _, err := db.AddTask(ctx, n)
+	id, created, err := db.AddTask(ctx, n)
 	if err != nil {
 		return Task{}, err
 	}
@@ -145,7 +161,9 @@ func (r *Runner) submit(ctx context.Context, tenant string, c engine.Caller, sou
 	if t.Open() && t.State == tenantdb.TaskPending && t.Slice == 0 {
 		r.ring(ctx, tenant, t)
 	}
-	return shown(t), nil
+	out := shown(t)
+	out.New = created
+	return out, nil
 }
 
 // ring tells the nodes of a task; when it fails the watch will.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"apiengine/engine"
 	"apiengine/store/tenantdb"
 )
 
@@ -29,11 +30,12 @@ type Task struct {
 	CreatedAt      time.Time
 	StartedAt      *time.Time
 	EndedAt        *time.Time
-	NextRunAt      *time.Time // while it waits
-	Eta            *time.Time // when the rate of the committed units holds
-	Why            string     `json:",omitempty"` // why it is not over
-	Log            []Line     `json:",omitempty"`
-	Owner          string     `json:"-"` // ID of the caller that it runs as; empty: nobody's
+	NextRunAt      *time.Time    // while it waits
+	Eta            *time.Time    // when the rate of the committed units holds
+	Why            string        `json:",omitempty"` // why it is not over
+	Log            []Line        `json:",omitempty"`
+	Owner          engine.Caller `json:"-"` // whom it runs as; without an ID: nobody
+	New            bool          `json:"-"` // Submit has made it
 }
 
 // Line is one line of a task's log.
@@ -55,7 +57,7 @@ func shown(t tenantdb.Task) Task {
 		Source: t.Source, ConcurrencyKey: t.Key, Priority: t.Priority, CreatedAt: t.CreatedAt, StartedAt: optional(t.StartedAt), EndedAt: optional(t.EndedAt)}
 	var p principal
 	if json.Unmarshal(t.Principal, &p) == nil {
-		out.Owner = p.ID
+		out.Owner = engine.Caller(p)
 	}
 	if t.State == tenantdb.TaskPending || t.State == tenantdb.TaskRetrying {
 		out.NextRunAt = optional(t.NextAt)

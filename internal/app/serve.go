@@ -46,6 +46,8 @@ func (a *App) openServer(context.Context) (err error) {
 			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}, Outbox: adminOutbox{a},
 			Locks: adminLocks{a.locks, a.Store}, Audit: adminAudit{a.Store}},
 		Outcomes:  a.outcomes,
+		Tasks:     taskAPI{a.tasks},
+		Schedules: scheduleAPI{a.tasks},
 		Checks:    a.checks(),
 		Answers:   server.AnswerPolicy{RedirectHosts: s.RedirectHosts},
 		Always200: s.StatusMode == "always200",

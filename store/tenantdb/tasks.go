@@ -16,6 +16,7 @@ type NewTask struct {
 	ID, API     string
 	Param       json.RawMessage
 	Principal   json.RawMessage
+	Owner       string // names the principal, for lists
 	Source      string
 	Idempotency string // names the wish, in the tenant; empty: each is its own
 	Fingerprint string // of the wish; another one under the same name is refused
@@ -27,8 +28,8 @@ type NewTask struct {
 }
 
 const (
-	insertTask = `INSERT INTO _apiengine_tasks (id, api, param, principal, source, idem, fingerprint, ckey, priority, max_attempts, created_at, next_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {now}, CASE WHEN CAST($11 AS bigint) > 0 THEN CAST($11 AS bigint) ELSE {now} + $12 END) ON CONFLICT DO NOTHING`
+	insertTask = `INSERT INTO _apiengine_tasks (id, api, param, principal, owner, source, idem, fingerprint, ckey, priority, max_attempts, created_at, next_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, {now}, CASE WHEN CAST($12 AS bigint) > 0 THEN CAST($12 AS bigint) ELSE {now} + $13 END) ON CONFLICT DO NOTHING`
 	taskOfWish = `SELECT id AS "ID", fingerprint AS "Fingerprint" FROM _apiengine_tasks WHERE idem = $1`
 )
 
@@ -44,7 +45,7 @@ func (tx *Tx) AddTask(ctx context.Context, t NewTask) (id string, created bool, 
 		idem = t.Idempotency
 	}
 	n, err := tx.ours(ctx, ourStatement{sql: insertTask, effect: sqltext.Writes, args: []any{t.ID, t.API, string(t.Param), string(t.Principal),
-		t.Source, idem, t.Fingerprint, t.Key, int64(t.Priority), int64(t.MaxAttempts), at, t.Delay.Microseconds()}})
+		t.Owner, t.Source, idem, t.Fingerprint, t.Key, int64(t.Priority), int64(t.MaxAttempts), at, t.Delay.Microseconds()}})
 	if err != nil || n == 1 {
 		return t.ID, n == 1, err
 	}
@@ -91,9 +92,9 @@ func noTask(id string) error { return fault.New(fault.NotFound, "there is no tas
 // TaskFilter says which tasks are listed; an empty field lets all through. Before is the id
 // of the last task of the page before.
 type TaskFilter struct {
-	State, API, Source, Key string
-	Before                  string
-	Max                     int
+	State, API, Source, Key, Owner string
+	Before                         string
+	Max                            int
 }
 
 // Tasks lists tasks, newest first.
@@ -109,6 +110,7 @@ func (db *DB) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 	add("lower(api) =", strings.ToLower(f.API))
 	add("source =", f.Source)
 	add("ckey =", f.Key)
+	add("owner =", f.Owner)
 	add("id <", f.Before)
 	args = append(args, int64(f.Max))
 	return db.tasks(ctx, ourStatement{args: args,

@@ -334,6 +334,18 @@ func TestWhichTasksAreDue(t *testing.T) {
 	})
 }
 
+func TestTasksOfOneOwner(t *testing.T) {
+	each(t, func(t *testing.T, db *tenantdb.DB) {
+		for i, owner := range []string{"ann", "", "ben", "ann"} {
+			add(t, db, wish(fmt.Sprint("t", i), func(n *tenantdb.NewTask) { n.Owner = owner }))
+		}
+		list, err := db.Tasks(context.Background(), tenantdb.TaskFilter{Owner: "ann", Max: 10})
+		if err != nil || len(list) != 2 || list[0].ID != "t3" || list[1].ID != "t0" {
+			t.Errorf("%v, %v", list, err)
+		}
+	})
+}
+
 func TestATasksLogAndItsEnd(t *testing.T) {
 	each(t, func(t *testing.T, db *tenantdb.DB) {
 		ctx := context.Background()

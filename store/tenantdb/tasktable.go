@@ -14,7 +14,7 @@ import (
 // microseconds by the database's own clock.
 const liteTasks = `
 CREATE TABLE IF NOT EXISTS _apiengine_tasks (
-	id TEXT PRIMARY KEY, api TEXT NOT NULL, param TEXT NOT NULL, principal TEXT NOT NULL, source TEXT NOT NULL,
+	id TEXT PRIMARY KEY, api TEXT NOT NULL, param TEXT NOT NULL, principal TEXT NOT NULL, owner TEXT NOT NULL, source TEXT NOT NULL,
 	idem TEXT UNIQUE, fingerprint TEXT NOT NULL, ckey TEXT NOT NULL, holds INTEGER NOT NULL DEFAULT 0,
 	priority INTEGER NOT NULL, max_attempts INTEGER NOT NULL, state TEXT NOT NULL DEFAULT 'pending', cancel INTEGER NOT NULL DEFAULT 0,
 	slice INTEGER NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0, fence INTEGER NOT NULL DEFAULT 0, run TEXT NOT NULL DEFAULT '',
@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS _apiengine_tasks (
 CREATE INDEX IF NOT EXISTS _apiengine_tasks_open ON _apiengine_tasks (next_at) WHERE ended_at IS NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS _apiengine_tasks_holder ON _apiengine_tasks (ckey) WHERE holds = 1;
 CREATE INDEX IF NOT EXISTS _apiengine_tasks_key ON _apiengine_tasks (ckey, priority, id) WHERE ended_at IS NULL AND ckey <> '';
+CREATE INDEX IF NOT EXISTS _apiengine_tasks_owner ON _apiengine_tasks (owner, id);
 CREATE INDEX IF NOT EXISTS _apiengine_tasks_ended ON _apiengine_tasks (ended_at) WHERE ended_at IS NOT NULL;
 CREATE TABLE IF NOT EXISTS _apiengine_task_log (
 	task TEXT NOT NULL, at INTEGER NOT NULL, n INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (task, at, n)
@@ -32,7 +33,7 @@ CREATE TABLE IF NOT EXISTS _apiengine_task_log (
 
 const pgTasks = `
 CREATE TABLE IF NOT EXISTS _apiengine_tasks (
-	id text PRIMARY KEY, api text NOT NULL, param text NOT NULL, principal text NOT NULL, source text NOT NULL,
+	id text PRIMARY KEY, api text NOT NULL, param text NOT NULL, principal text NOT NULL, owner text NOT NULL, source text NOT NULL,
 	idem text UNIQUE, fingerprint text NOT NULL, ckey text NOT NULL, holds int NOT NULL DEFAULT 0,
 	priority int NOT NULL, max_attempts int NOT NULL, state text NOT NULL DEFAULT 'pending', cancel int NOT NULL DEFAULT 0,
 	slice bigint NOT NULL DEFAULT 0, attempt int NOT NULL DEFAULT 0, fence bigint NOT NULL DEFAULT 0, run text NOT NULL DEFAULT '',
@@ -43,6 +44,7 @@ CREATE TABLE IF NOT EXISTS _apiengine_tasks (
 CREATE INDEX IF NOT EXISTS _apiengine_tasks_open ON _apiengine_tasks (next_at) WHERE ended_at IS NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS _apiengine_tasks_holder ON _apiengine_tasks (ckey) WHERE holds = 1;
 CREATE INDEX IF NOT EXISTS _apiengine_tasks_key ON _apiengine_tasks (ckey, priority, id) WHERE ended_at IS NULL AND ckey <> '';
+CREATE INDEX IF NOT EXISTS _apiengine_tasks_owner ON _apiengine_tasks (owner, id);
 CREATE INDEX IF NOT EXISTS _apiengine_tasks_ended ON _apiengine_tasks (ended_at) WHERE ended_at IS NOT NULL;
 CREATE TABLE IF NOT EXISTS _apiengine_task_log (
 	task text NOT NULL, at bigint NOT NULL, n int NOT NULL, text text NOT NULL, PRIMARY KEY (task, at, n)
