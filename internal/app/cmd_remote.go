@@ -41,7 +41,7 @@ func show(io streams, asJSON bool, v result, err error) error {
 	if asJSON {
 		enc := json.NewEncoder(io.out)
 		enc.SetIndent("", "  ")
-		err = enc.Encode(v)
+		err = enc.Encode(withLists(v))
 	} else {
 		_, err = fmt.Fprint(io.out, v.String())
 	}
