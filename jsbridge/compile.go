@@ -38,6 +38,14 @@ func (p *Program) Name() string { return p.name }
 // not parse, or it is larger than 1 MiB, has brackets nested more than 256 deep or more
 // than 2000 operators in one expression.
 func Compile(src Source) (*Program, error) {
+	p, err := parse(src)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{name: src.Name, prog: p.prog, author: p.at}, nil
+}
+
+func parse(src Source) (*parsed, error) {
 	limitRegex()
 	src.FirstLine = max(src.FirstLine, 1)
 	src.Language = cmp.Or(src.Language, "js")
@@ -49,29 +57,37 @@ func Compile(src Source) (*Program, error) {
 		line, col := at.offset(e.offset)
 		return nil, &SyntaxError{File: src.Name, Line: line, Column: col, Msg: e.msg}
 	}
-	p, err := compileScanned(src, at)
+	p, err := parseScanned(src, at)
 	if err != nil {
 		return nil, blameBracket(src, at, err)
 	}
 	return p, nil
 }
 
-// compileScanned is Compile for source that is safe to parse.
-func compileScanned(src Source, at *positions) (*Program, error) {
+// parseScanned is parse for source that is safe to parse.
+func parseScanned(src Source, at *positions) (*parsed, error) {
 	if src.Language == "ts" {
-		return compileLowered(src, at)
+		return parseLowered(src, at)
 	}
-	p, err := compileJS(src.Name, at.text, at)
+	p, err := parseJS(src.Name, at.text, at)
 	if err != nil && beyondGoja(src.Code) {
-		if lowered, err2 := compileLowered(src, at); err2 == nil {
+		if lowered, err2 := parseLowered(src, at); err2 == nil {
 			return lowered, nil
 		}
 	}
 	return p, err
 }
 
-// compileJS compiles the function body code. Places in it are given to at.
-func compileJS(name, code string, at *positions) (*Program, error) {
+// parsed is a script on its way to a Program.
+type parsed struct {
+	prog *goja.Program
+	tree *ast.Program
+	fn   *ast.FunctionLiteral // the one round the script
+	at   *positions
+}
+
+// parseJS parses and compiles the function body code. Places in it are given to at.
+func parseJS(name, code string, at *positions) (*parsed, error) {
 	body := bodyParser{name: name, code: code, at: at}
 	body.async = strings.Contains(code, "await")
 	tree, fn, err := body.parse("")
@@ -85,7 +101,7 @@ func compileJS(name, code string, at *positions) (*Program, error) {
 		}
 	}
 	if err == nil {
-		tree, _, err = body.parse(wrapperParams(examine(fn)))
+		tree, fn, err = body.parse(wrapperParams(examine(fn)))
 	}
 	if err != nil {
 		return nil, err
@@ -94,7 +110,7 @@ func compileJS(name, code string, at *positions) (*Program, error) {
 	if err != nil {
 		return nil, at.syntaxError(name, err)
 	}
-	return &Program{name: name, prog: prog, author: at}, nil
+	return &parsed{prog: prog, tree: tree, fn: fn, at: at}, nil
 }
 
 // wrapperParams are the parameters of the function round the script: V8, then the names
@@ -181,11 +197,11 @@ func (p *positions) place(line, col int) (int, int) {
 	case p.back != nil: // its source map has been asked by the engine
 		return min(max(line, p.firstLine), len(p.lines)), col
 	}
-	return p.parsed(line, col)
+	return p.inText(line, col)
 }
 
-// parsed is place for what the parser tells of the text that it was given.
-func (p *positions) parsed(line, col int) (int, int) {
+// inText is place for what the parser tells of the text that it was given.
+func (p *positions) inText(line, col int) (int, int) {
 	if line == 1 {
 		col = max(1, col-p.shift)
 	}
@@ -221,10 +237,10 @@ func (p *positions) syntaxError(name string, err error) error {
 	switch {
 	case errors.As(err, &list) && len(list) > 0:
 		out.Msg = list[0].Message
-		out.Line, out.Column = p.parsed(list[0].Position.Line, list[0].Position.Column)
+		out.Line, out.Column = p.inText(list[0].Position.Line, list[0].Position.Column)
 	case errors.As(err, &pe):
 		out.Msg = pe.Message
-		out.Line, out.Column = p.parsed(pe.Position.Line, pe.Position.Column)
+		out.Line, out.Column = p.inText(pe.Position.Line, pe.Position.Column)
 	case errors.As(err, &ce):
 		out.Msg = ce.Message
 		if ce.File != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/go-sourcemap/sourcemap"
 )
 
-// compileLowered compiles TypeScript, and JavaScript that goja cannot parse itself,
+// parseLowered parses TypeScript, and JavaScript that goja cannot parse itself,
 // through esbuild. The script becomes the function entry, which is called at the end.
-func compileLowered(src Source, at *positions) (*Program, error) {
+func parseLowered(src Source, at *positions) (*parsed, error) {
 	l := lowering{src: src, at: at}
 	code, err := l.transform(strings.Contains(src.Code, "await"))
 	if err != nil && l.async {
@@ -19,7 +19,7 @@ func compileLowered(src Source, at *positions) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compileJS(src.Name, code+"\nreturn "+entry+"();", &positions{
+	return parseJS(src.Name, code+"\nreturn "+entry+"();", &positions{
 		text: at.text, firstLine: at.firstLine, lines: at.lines, back: l.back,
 	})
 }
