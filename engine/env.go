@@ -23,7 +23,8 @@ func (f *frame) env() *jsbridge.Env {
 		Limits: jsbridge.Limits{Deadline: f.deadline.Add(time.Duration(f.depth())), Depth: f.depth()},
 		Secret: f.secret,
 		Cache:  f.cache(),
-		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
+		DB:     func(name string) (jsbridge.Database, error) { return session{f: f, name: name}, nil },
+		DBRead: func() (jsbridge.Database, error) { return session{f: f, reads: true}, nil },
 		Outbox: mailbox{f},
 		Invoke: f.nested,
 		Library: func(_ context.Context, name string) (*jsbridge.Program, error) {

@@ -31,6 +31,7 @@ type Env struct {
 	Outbox Outbox
 	HTTP   HTTP
 	DB     func(name string) (Database, error) // "" is V8.Db, else V8.Dbs.<name>
+	DBRead func() (Database, error)            // V8.DbRead: V8.Db for what changes nothing
 	Invoke func(ctx context.Context, key string, param json.RawMessage) (json.RawMessage, error)
 	// Library finds the script of V8.Use by its name, in any case; it is asked once a run.
 	Library func(ctx context.Context, name string) (*Program, error)

@@ -55,7 +55,7 @@ func (m *machine) installV8(v8 *goja.Object, spaces map[string]*goja.Object) {
 	m.dbProto = spaces["Db"]
 	for _, name := range databaseNames { // one transaction a run: all the same database
 		obj := m.rt.CreateObject(m.dbProto)
-		m.handles[obj] = &dbHandle{}
+		m.handles[obj] = &dbHandle{reads: name == "DbRead"}
 		_ = v8.DefineDataProperty(name, obj, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
 		spaces["/"+name] = obj
 	}
