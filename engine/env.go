@@ -26,6 +26,7 @@ func (f *frame) env() *jsbridge.Env {
 		DB:     func(name string) (jsbridge.Database, error) { return session{f: f, name: name}, nil },
 		DBRead: func() (jsbridge.Database, error) { return session{f: f, reads: true}, nil },
 		Outbox: mailbox{f},
+		Tasks:  taskBox{f},
 		Invoke: f.nested,
 		Library: func(_ context.Context, name string) (*jsbridge.Program, error) {
 			return f.library(name)
@@ -34,7 +35,10 @@ func (f *frame) env() *jsbridge.Env {
 	if cfg.HTTP != nil {
 		env.HTTP = outside{f}
 	}
-	if f.parent != nil || c.Origin == OriginOutbox {
+	if t := root.trust; t != nil {
+		env.Report = t.Report
+	}
+	if f.parent != nil || c.Origin == OriginOutbox || c.Origin == OriginTask {
 		env.InvokeType = "Server"
 	}
 	if f.lease != nil {

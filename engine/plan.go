@@ -32,7 +32,11 @@ func (e *Engine) Explain(tenant, key string, param json.RawMessage) (*Explanatio
 	if err != nil {
 		return nil, err
 	}
-	d, p := &api.Definition, api.Plan
+	p, err := ordinary(api)
+	if err != nil {
+		return nil, err
+	}
+	d := &api.Definition
 	x := &Explanation{API: d.ApiEngineKey, Version: api.Version,
 		RunMs: p.Run.Milliseconds(), MarginMs: p.Margin.Milliseconds()}
 	if !d.Lock {

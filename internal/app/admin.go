@@ -175,7 +175,7 @@ func (t adminTokens) Authenticate(ctx context.Context, plain string) (server.Ide
 		return server.Identity{}, err
 	}
 	return server.Identity{Tenant: found.Tenant,
-		Caller: engine.Caller{ID: found.ID, Account: found.Name, Name: found.Name, Roles: found.Roles}}, nil
+		Caller: tokenCaller(found)}, nil
 }
 
 type adminTenants struct {
@@ -224,4 +224,9 @@ func (s adminSecrets) Set(ctx context.Context, tenant, name, value string) error
 
 func (s adminSecrets) Delete(ctx context.Context, tenant, name string) error {
 	return s.DeleteSecret(ctx, tenant, name)
+}
+
+// tokenCaller is who a token is for.
+func tokenCaller(t store.Token) engine.Caller {
+	return engine.Caller{ID: t.ID, Account: t.Name, Name: t.Name, Roles: t.Roles}
 }

@@ -76,6 +76,7 @@ func (a *App) checks() []server.Check {
 			return err
 		}},
 		{Name: "scripts", Func: a.stuck},
+		{Name: "tasks", Func: a.overrun},
 	}
 }
 
@@ -97,7 +98,8 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())
 	}
-	group.Go(func() error { return a.deliver(ctx, background) })
+	group.Go(func() error { return until(ctx, background, a.relay.Run) })
+	group.Go(func() error { return until(ctx, background, a.tasks.Run) })
 	h, calls := a.server.HTTPServer(), newRunning()
 	h.Handler = calls.count(h.Handler)
 	group.Go(func() error {
