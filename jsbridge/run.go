@@ -47,7 +47,7 @@ type run struct {
 	queries  map[*goja.Object]any // Go state behind the run's own objects
 	thrown   map[*goja.Object]error
 	rejected map[*goja.Promise]goja.Value
-	dbs      map[string]Database
+	dbs      map[dbHandle]Database
 	dbObjs   map[string]goja.Value
 	v8       *goja.Object // the V8 object of this run
 	libs     map[string]*library

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -203,7 +204,12 @@ func (c *Config) pause(tries int) time.Duration {
 }
 
 // reason is what an administrator reads of a failure.
-func reason(err error) string { return fmt.Sprintf("%s: %s", fault.Of(err), fault.Public(err)) }
+func reason(err error) string {
+	if r := new(RefusedError); errors.As(err, &r) {
+		return r.Error()
+	}
+	return fmt.Sprintf("%s: %s", fault.Of(err), fault.Public(err))
+}
 
 // endTries and endLimit bound the marking of a message whose delivery has ended. Where it
 // cannot be marked its claim runs out, and it is delivered again.
