@@ -16,15 +16,18 @@ var preludeSource string
 // script can reach in it is frozen once; what belongs to one run hangs on cur and on a V8
 // object made for that run. It serves one tenant for all its life.
 type machine struct {
-	b      *Bridge
-	tenant string
-	rt     *goja.Runtime
-	jobs   chan *run
-	done   chan struct{}
-	cur    *run // the run going on; nil between runs
-	state  atomic.Int32
-	runs   int
-	used   time.Time
+	b       *Bridge
+	tenant  string
+	number  uint16 // spelled on its goroutine's stack
+	rt      *goja.Runtime
+	jobs    chan *run
+	done    chan struct{}
+	cur     *run                // the run going on; nil between runs
+	running atomic.Pointer[run] // the same for other goroutines
+	state   atomic.Int32
+	runs    int
+	level   int // of built-ins that call one another, about
+	used    time.Time
 
 	v8Proto    *goja.Object
 	queryProto *goja.Object
@@ -45,7 +48,7 @@ type machine struct {
 
 // newMachine makes a runtime ready for scripts. It takes some milliseconds.
 func newMachine(b *Bridge, tenant string) (*machine, error) {
-	m := &machine{b: b, tenant: tenant, rt: goja.New(), jobs: make(chan *run), done: make(chan struct{}, 1),
+	m := &machine{b: b, tenant: tenant, number: uint16(b.made.Add(1)), rt: goja.New(), jobs: make(chan *run), done: make(chan struct{}, 1),
 		handles: map[*goja.Object]*dbHandle{}}
 	m.rt.SetMaxCallStackSize(defaultStack)
 	if err := m.setUp(); err != nil {
@@ -137,10 +140,13 @@ const (
 // serve runs the jobs of m until its channel is closed, or until the run that Run gave
 // up waiting for ends after all.
 func (m *machine) serve() {
+	m.b.memory.add(m)
+	defer m.b.memory.remove(m)
 	for r := range m.jobs {
 		m.state.Store(machineBusy)
 		r.execute()
 		if !m.state.CompareAndSwap(machineBusy, machineIdle) {
+			m.b.memory.leave(m)
 			m.b.stuck.Add(-1)
 			return // serving.Done was called when m was left
 		}

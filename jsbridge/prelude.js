@@ -208,9 +208,10 @@ const freeze = root => {
   visit(root);
   while (todo.length > 0) {
     const x = todo.pop();
+    const keys = Reflect.ownKeys(x);
+    if (typeof x === 'function') host.guard(x);
     if (x !== G) Object.freeze(x);
     visit(Object.getPrototypeOf(x));
-    const keys = Reflect.ownKeys(x);
     for (let i = 0; i < keys.length; i++) {
       const d = Reflect.getOwnPropertyDescriptor(x, keys[i]);
       if (d !== undefined) { visit(d.value); visit(d.get); visit(d.set); }

@@ -23,6 +23,12 @@ func (m *machine) preludeHost(frozen []any) *goja.Object {
 		v := call.Argument(0)
 		return m.native("get", func(goja.FunctionCall) goja.Value { return v })
 	})
+	set("guard", func(call goja.FunctionCall) goja.Value {
+		if _, err := m.guard(call.Argument(0).(*goja.Object)); err != nil {
+			panic(err)
+		}
+		return goja.Undefined()
+	})
 	set("proxyDepth", func(call goja.FunctionCall) goja.Value { return m.rt.ToValue(proxyDepth(call.Argument(0))) })
 	set("utf8Bytes", func(call goja.FunctionCall) goja.Value {
 		return m.rt.ToValue(m.rt.NewArrayBuffer([]byte(call.Argument(0).String())))

@@ -56,7 +56,9 @@ type run struct {
 	said     Response
 	stats    Stats
 	calls    int
-	failure  error // why the run was interrupted from inside
+	failure  error                 // why the run was interrupted from inside
+	killed   atomic.Pointer[error] // why it was ended from another goroutine
+	heap     int64                 // the process's heap when it began
 
 	report Report
 	err    error
@@ -237,11 +239,19 @@ func (r *run) explain(err error) error {
 	return err
 }
 
+// cause is why the run was ended from outside the script.
+func (r *run) cause() error {
+	if err := r.killed.Load(); err != nil {
+		return *err
+	}
+	return context.Cause(r)
+}
+
 func (r *run) interruptCause() error {
 	if r.failure != nil {
 		return r.failure
 	}
-	if cause := context.Cause(r); cause != nil {
+	if cause := r.cause(); cause != nil {
 		return cause
 	}
 	return errors.New("jsbridge: interrupted without a cause")

@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+BigInt.asUintN(2 ** 40, -1n);
