@@ -141,17 +141,18 @@ const (
 // up waiting for ends after all.
 func (m *machine) serve() {
 	m.b.memory.add(m)
-	defer m.b.memory.remove(m)
 	for r := range m.jobs {
 		m.state.Store(machineBusy)
 		r.execute()
 		if !m.state.CompareAndSwap(machineBusy, machineIdle) {
 			m.b.memory.leave(m)
+			m.b.memory.remove(m)
 			m.b.stuck.Add(-1)
 			return // serving.Done was called when m was left
 		}
 		m.done <- struct{}{}
 	}
+	m.b.memory.remove(m)
 	m.b.serving.Done()
 }
 

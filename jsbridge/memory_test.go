@@ -84,6 +84,7 @@ func TestMemoryBudget(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	b.Close()
 	runtime.GC()
 	if heap := b.memory.heap(); heap > 64<<20 {
 		t.Errorf("%d MiB stay", heap>>20)

@@ -175,11 +175,13 @@ delete G.GoError;
 // ---- freeze ------------------------------------------------------------------------
 // Assigning to an inherited property that is frozen fails in JavaScript ("override
 // mistake"), so what scripts do override becomes an accessor that defines on the receiver.
+const behind = []; // values that only an accessor leads to
 const overridable = (proto, names) => {
   for (const name of names) {
     const d = Object.getOwnPropertyDescriptor(proto, name);
     if (!d || !('value' in d)) continue;
     const value = d.value;
+    behind.push(value);
     Object.defineProperty(proto, name, {
       get: host.constant(value),
       set(v) {
@@ -222,6 +224,7 @@ for (const name of host.roots) freeze(G[name]);
 freeze(generator); freeze(asyncFn);
 freeze([][Symbol.iterator]()); freeze(''[Symbol.iterator]()); freeze(new Map()[Symbol.iterator]()); freeze(new Set()[Symbol.iterator]());
 freeze('a'.matchAll(/a/g)); freeze((function* () {})());
+for (const o of behind) freeze(o);
 for (const o of host.frozen) freeze(o);
 freeze(G);
 Object.freeze(G);
