@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"github.com/dop251/goja"
@@ -18,18 +19,39 @@ type Source struct {
 	Code      string
 	Language  string // "js" or "ts"; default "js"
 	FirstLine int    // the script's first line in the author's file; default 1
+
+	bigints bool // guard operations on BigInts whatever the code says
 }
 
 // Program is a compiled script. It holds no state of any run and may be run by many
 // goroutines at once.
 type Program struct {
-	name   string
-	prog   *goja.Program
-	author *positions
+	name    string
+	prog    *goja.Program
+	author  *positions
+	src     Source
+	guarded bool // the program is a function of the guards
+	bigints bool // its operations on BigInts are guarded, so it may have some
+	variant sync.Once
+	big     *Program // the same with bigints, made when a library needs it
+	bigErr  error
 }
 
 // Name is the Source's.
 func (p *Program) Name() string { return p.name }
+
+// withBigInts is the program with its operations on BigInts guarded.
+func (p *Program) withBigInts() (*Program, error) {
+	if p.bigints {
+		return p, nil
+	}
+	p.variant.Do(func() {
+		src := p.src
+		src.bigints = true
+		p.big, p.bigErr = Compile(src)
+	})
+	return p.big, p.bigErr
+}
 
 // Compile turns a script, the body of a function, into a Program. It executes nothing.
 //
@@ -51,7 +73,7 @@ func Compile(src Source) (*Program, error) {
 	if src.Language == "ts" {
 		return compileLowered(src, at)
 	}
-	p, err := compileJS(src.Name, at.text, at)
+	p, err := compileJS(src, at.text, at)
 	if err != nil && beyondGoja(src.Code) {
 		if lowered, err2 := compileLowered(src, at); err2 == nil {
 			return lowered, nil
@@ -61,8 +83,8 @@ func Compile(src Source) (*Program, error) {
 }
 
 // compileJS compiles the function body code. Places in it are given to at.
-func compileJS(name, code string, at *positions) (*Program, error) {
-	body := bodyParser{name: name, code: code, at: at}
+func compileJS(src Source, code string, at *positions) (*Program, error) {
+	body := bodyParser{name: src.Name, code: code, at: at}
 	body.async = strings.Contains(code, "await")
 	tree, fn, err := body.parse("")
 	if body.async && (err != nil || !examine(fn).awaits) {
@@ -80,11 +102,14 @@ func compileJS(name, code string, at *positions) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := goja.CompileAST(tree, false)
-	if err != nil {
-		return nil, at.syntaxError(name, err)
+	p := &Program{name: src.Name, author: at, src: src}
+	if tree, err = p.instrument(tree, code); err == nil {
+		p.prog, err = goja.CompileAST(tree, false)
 	}
-	return &Program{name: name, prog: prog, author: at}, nil
+	if err != nil {
+		return nil, at.syntaxError(src.Name, err)
+	}
+	return p, nil
 }
 
 // wrapperParams are the parameters of the function round the script: V8, then the names

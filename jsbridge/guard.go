@@ -26,31 +26,47 @@ type (
 
 var errNativeField = errors.New("jsbridge: goja keeps its native functions elsewhere than this package knows")
 
-// guard makes the function object obj look for the interrupt; functions written in
-// JavaScript are left as they are. It reports whether obj was one of Go's.
-func (m *machine) guard(obj *goja.Object) (bool, error) {
+// native are the places of the Go functions inside a function object; nil for functions
+// that are written in JavaScript.
+type native struct {
+	call      *nativeCall
+	construct *nativeConstruct
+}
+
+func nativeOf(obj *goja.Object) (native, error) {
+	_ = obj.Get("length") // goja makes some functions at their first use
 	self := reflect.ValueOf(obj).Elem().FieldByName("self")
 	if !self.IsValid() || self.Kind() != reflect.Interface || self.Elem().Kind() != reflect.Pointer {
-		return false, errNativeField
+		return native{}, errNativeField
 	}
 	impl := self.Elem().Elem()
 	call, construct := impl.FieldByName("f"), impl.FieldByName("construct")
 	if !call.IsValid() || !construct.IsValid() {
 		if !impl.FieldByName("prg").IsValid() { // not JavaScript either
-			return false, fmt.Errorf("%w: %s", errNativeField, impl.Type())
+			return native{}, fmt.Errorf("%w: %s", errNativeField, impl.Type())
 		}
-		return false, nil
+		return native{}, nil
 	}
 	if call.Type() != reflect.TypeFor[nativeCall]() || construct.Type() != reflect.TypeFor[nativeConstruct]() {
-		return false, fmt.Errorf("%w: %s", errNativeField, impl.Type())
+		return native{}, fmt.Errorf("%w: %s", errNativeField, impl.Type())
 	}
-	if f := (*nativeCall)(unsafe.Pointer(call.UnsafeAddr())); *f != nil {
-		*f = m.guardedCall(*f)
+	return native{(*nativeCall)(unsafe.Pointer(call.UnsafeAddr())), (*nativeConstruct)(unsafe.Pointer(construct.UnsafeAddr()))}, nil
+}
+
+// guard makes the function object obj look for the interrupt; functions written in
+// JavaScript are left as they are.
+func (m *machine) guard(obj *goja.Object) error {
+	n, err := nativeOf(obj)
+	if err != nil || n.call == nil {
+		return err
 	}
-	if f := (*nativeConstruct)(unsafe.Pointer(construct.UnsafeAddr())); *f != nil {
-		*f = m.guardedConstruct(*f)
+	if *n.call != nil {
+		*n.call = m.guardedCall(*n.call)
 	}
-	return true, nil
+	if *n.construct != nil {
+		*n.construct = m.guardedConstruct(*n.construct)
+	}
+	return nil
 }
 
 func (m *machine) guardedCall(f nativeCall) nativeCall {

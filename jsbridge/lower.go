@@ -19,7 +19,7 @@ func compileLowered(src Source, at *positions) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compileJS(src.Name, code+"\nreturn "+entry+"();", &positions{
+	return compileJS(src, code+"\nreturn "+entry+"();", &positions{
 		text: at.text, firstLine: at.firstLine, lines: at.lines, lowered: l.place,
 	})
 }

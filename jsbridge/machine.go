@@ -3,6 +3,7 @@ package jsbridge
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +45,9 @@ type machine struct {
 	finish            goja.Callable
 	tryCall           goja.Callable
 	tryBody           func()
+	numeric           goja.Callable
+	guards            []goja.Value // for instrumented scripts
+	growing           *growth      // the replace that is going on
 }
 
 // newMachine makes a runtime ready for scripts. It takes some milliseconds.
@@ -78,6 +82,9 @@ func (m *machine) setUp() error {
 	if err := m.capGenerators(); err != nil {
 		return err
 	}
+	if err := m.installSizes(); err != nil {
+		return err
+	}
 	frozen := m.installFuncs()
 
 	prelude, err := m.rt.RunProgram(m.b.prelude)
@@ -90,6 +97,10 @@ func (m *machine) setUp() error {
 		return err
 	}
 	m.frozen = n.ToInteger()
+	m.numeric = callable(host.Get("numeric"))
+	for i := range guardNames {
+		m.guards = append(m.guards, host.Get("guards").(*goja.Object).Get(strconv.Itoa(i)))
+	}
 	return nil
 }
 

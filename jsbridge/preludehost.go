@@ -23,8 +23,9 @@ func (m *machine) preludeHost(frozen []any) *goja.Object {
 		v := call.Argument(0)
 		return m.native("get", func(goja.FunctionCall) goja.Value { return v })
 	})
+	m.setGuards(host)
 	set("guard", func(call goja.FunctionCall) goja.Value {
-		if _, err := m.guard(call.Argument(0).(*goja.Object)); err != nil {
+		if err := m.guard(call.Argument(0).(*goja.Object)); err != nil {
 			panic(err)
 		}
 		return goja.Undefined()

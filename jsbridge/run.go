@@ -139,12 +139,22 @@ func (r *run) evaluate() (goja.Value, error) {
 
 // startRun is evaluate's part inside the runtime: one entry into it for both steps.
 func (m *machine) startRun(goja.FunctionCall) goja.Value {
-	fn, err := m.rt.RunProgram(m.cur.p.prog)
+	m.level, m.growing = 0, nil
+	fn := m.function(m.cur.p)
+	m.cur.v8 = m.rt.CreateObject(m.v8Proto)
+	return mustCall(fn, goja.Undefined(), m.cur.v8)
+}
+
+// function makes the function of a program anew.
+func (m *machine) function(p *Program) goja.Callable {
+	fn, err := m.rt.RunProgram(p.prog)
 	if err != nil {
 		panic(err)
 	}
-	m.cur.v8 = m.rt.CreateObject(m.v8Proto)
-	return mustCall(callable(fn), goja.Undefined(), m.cur.v8)
+	if p.guarded {
+		fn = mustCall(callable(fn), goja.Undefined(), m.guards...)
+	}
+	return callable(fn)
 }
 
 // settle returns what a promise was resolved to.

@@ -1,2 +1,2 @@
-// expect: script_error limit_memory timeout
+// expect: script_error timeout limit_memory
 BigInt.asIntN(1e10, 1n);

@@ -1,2 +1,2 @@
-// expect: script_error limit_memory timeout
+// expect: limit_memory script_error timeout
 var a = [1]; for (;;) a = a.concat(a);

@@ -1,2 +1,2 @@
-// expect: script_error limit_memory timeout
+// expect: limit_memory script_error timeout
 var s = 'x'.repeat(1 << 20), a = []; for (;;) { console.log(s); a.push(s + a.length); };

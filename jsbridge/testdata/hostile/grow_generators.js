@@ -1,2 +1,2 @@
-// expect: script_error limit_memory timeout
+// expect: limit_memory script_error timeout
 var a = []; function* g() { yield 1; } for (;;) { var x = g(); x.next(); a.push(x); };

@@ -1,2 +1,2 @@
-// expect: script_error limit_memory timeout
+// expect: limit_memory script_error timeout
 var a = []; for (;;) a.push(new Proxy({}, {}));
