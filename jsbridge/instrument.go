@@ -20,7 +20,7 @@ import (
 var guardNames = []string{"%args", "%own", "%rest", "%big", "%power", "%shift", "%equal", "%less"}
 
 // maxTemplate is how many values one template puts together at once.
-const maxTemplate = 8
+const maxTemplate = 4
 
 // instrument puts the guards that p needs into its tree. With bigints every operation that
 // can make a large BigInt is guarded; without, a run can make no BigInt at all.

@@ -11,6 +11,7 @@ const (
 	maxSource  = 1 << 20
 	maxNesting = 256
 	maxChain   = 2000
+	maxNumber  = 20_000 // digits; reading them takes time with their square
 )
 
 // prescan refuses source that is dangerous to parse. It follows the language's tokens
@@ -106,6 +107,10 @@ func (s *scanner) takeWord() {
 	for s.pos++; s.pos < len(s.src) && isWordByte(s.src[s.pos]); s.pos++ {
 	}
 	word := s.src[start:s.pos]
+	if word[0] >= '0' && word[0] <= '9' && len(word) > maxNumber {
+		s.fail(start, "a number of more than %d digits", maxNumber)
+		return
+	}
 	if s.prev == tokDot { // a.return is a name
 		s.prev = tokValue
 		return

@@ -22,7 +22,7 @@ func items(v goja.Value) int64 {
 	case goja.String:
 		return int64(v.Length())
 	case *goja.Object:
-		if k := v.ExportType(); k != nil && (k.Kind() == reflect.Slice || k.Kind() == reflect.String) {
+		if k := v.ExportType(); k != nil && k.Kind() == reflect.Slice || v.ClassName() == "String" {
 			return orUndefined(v.Get("length")).ToInteger()
 		}
 	}
@@ -58,8 +58,15 @@ func (m *machine) installSizes() error {
 			}
 		})
 	}
+	for _, name := range []string{"toUpperCase", "toLowerCase", "toLocaleUpperCase", "toLocaleLowerCase"} {
+		g.beforeOf(text, name, func(call goja.FunctionCall) {
+			if length(call.This) > maxString/4 {
+				m.tooLarge(name, maxString/4, "characters")
+			}
+		})
+	}
 	g.beforeOf(text, "concat", func(call goja.FunctionCall) { m.sum("concat", maxString, "characters", call, length) })
-	g.beforeOf(m.prototype("Array"), "concat", func(call goja.FunctionCall) { m.sum("concat", maxItems, "items", call, items) })
+	g.beforeOf(m.prototype("Array"), "concat", func(call goja.FunctionCall) { m.sum("concat", maxItems, "items", call, spreadable) })
 	g.before("String", "raw", m.limitRaw)
 	g.aroundOf(m.prototype("Array"), "flatMap", m.countFlatMap)
 	m.hookReplace(&g)
@@ -84,6 +91,14 @@ func (m *machine) sum(name string, limit int64, what string, call goja.FunctionC
 			m.tooLarge(name, int(limit), what)
 		}
 	}
+}
+
+// spreadable is how many values concat takes out of v.
+func spreadable(v goja.Value) int64 {
+	if obj, ok := v.(*goja.Object); ok && orUndefined(obj.GetSymbol(goja.SymIsConcatSpreadable)).ToBoolean() {
+		return length(obj)
+	}
+	return items(v)
 }
 
 // limitRaw counts what String.raw would make of its list.
@@ -145,9 +160,17 @@ func (m *machine) hookBigInts(g *hooks) {
 		})
 	}
 	for _, name := range []string{"BigInt64Array", "BigUint64Array"} {
-		proto := g.get(name).Get("prototype").(*goja.Object)
-		_ = proto // its methods are those of every typed array
 		g.beforeFunc(g.get(name), text)
+	}
+	typed := g.get("BigInt64Array").Prototype()
+	long := func(call goja.FunctionCall) {
+		for _, v := range call.Arguments {
+			m.limitBigText(v)
+		}
+	}
+	g.beforeOf(typed, "of", long)
+	for _, name := range []string{"fill", "with"} {
+		g.beforeOf(typed.Get("prototype").(*goja.Object), name, long)
 	}
 	for _, name := range []string{"getBigInt64", "getBigUint64", "setBigInt64", "setBigUint64"} {
 		g.beforeOf(m.prototype("DataView"), name, text)
@@ -156,9 +179,6 @@ func (m *machine) hookBigInts(g *hooks) {
 
 // limitBigText refuses text that would be read as a very long number.
 func (m *machine) limitBigText(v goja.Value) {
-	if obj, ok := v.(*goja.Object); ok && items(obj) == 0 {
-		return
-	}
 	if goja.IsString(v) && length(v) > maxBigDigits {
 		m.tooLarge("BigInt", maxBigDigits, "digits")
 	}

@@ -1,2 +1,2 @@
-// expect: script_error
+// expect: forbidden
 V8.Use('lib/none');
