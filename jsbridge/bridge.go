@@ -22,6 +22,7 @@ type Config struct {
 	IdleTime     time.Duration // an unused runtime is dropped after; default 5m
 	StuckGrace   time.Duration // how long an interrupted run may go on before it is abandoned; default 1s
 	Memory       int64         // bytes of the process's heap above which the run that has most is ended; default 1 GiB
+	OnStuck      func(*Env)    // called when an interrupted run was abandoned; may be nil
 	RunMemory    int64         // bytes of the heap that one run may hold; default a quarter of Memory, at least 64 MiB
 }
 
@@ -225,7 +226,7 @@ func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) 
 	case <-r.Done():
 		m.rt.Interrupt(nil)
 		r.stopped.Store(true)
-		if !b.awaitStop(m) {
+		if !b.awaitStop(m, env) {
 			return Report{}, r.cause()
 		}
 		r.broken = true
@@ -240,7 +241,7 @@ func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) 
 }
 
 // awaitStop waits for the end of an interrupted run, at most StuckGrace.
-func (b *Bridge) awaitStop(m *machine) bool {
+func (b *Bridge) awaitStop(m *machine, env *Env) bool {
 	t := time.NewTimer(b.cfg.StuckGrace)
 	defer t.Stop()
 	select {
@@ -253,6 +254,9 @@ func (b *Bridge) awaitStop(m *machine) bool {
 		return true
 	}
 	b.stuck.Add(1)
+	if b.cfg.OnStuck != nil {
+		b.cfg.OnStuck(env)
+	}
 	b.serving.Done()
 	return false
 }
