@@ -43,7 +43,7 @@ func hostiles(t *testing.T) (out []hostile) {
 // budget is the time that the script gets: little where running out of it is the right end.
 func (h hostile) budget() time.Duration {
 	if h.expect[0] == "timeout" {
-		return 300 * time.Millisecond
+		return 100 * time.Millisecond
 	}
 	return 5 * time.Second
 }

@@ -293,7 +293,8 @@ func lineEnd(s string) int {
 func (s *scanner) pattern() {
 	rest := s.src[s.pos:]
 	class := false
-	for i := 1; i < lineEnd(rest); i++ {
+	end := lineEnd(rest)
+	for i := 1; i < end; i++ {
 		switch c := rest[i]; {
 		case c == '\\':
 			i++
@@ -302,10 +303,35 @@ func (s *scanner) pattern() {
 		case c == ']':
 			class = false
 		case c == '/' && !class:
+			if nesting(rest[1:i]) > maxNesting {
+				s.fail(s.pos, "a regular expression with groups nested more than %d deep", maxNesting)
+			}
 			s.pos += i + 1
 			s.prev = tokValue
 			return
 		}
 	}
 	s.fail(s.pos, "a regular expression without end")
+}
+
+// nesting is how deep the groups of a pattern nest; its compilers take time with the square
+// of it.
+func nesting(pattern string) int {
+	depth, most, class := 0, 0, false
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == '(':
+			depth++
+			most = max(most, depth)
+		case c == ')':
+			depth--
+		}
+	}
+	return most
 }

@@ -69,6 +69,15 @@ func (m *machine) installSizes() error {
 	g.beforeOf(m.prototype("Array"), "concat", func(call goja.FunctionCall) { m.sum("concat", maxItems, "items", call, spreadable) })
 	g.before("String", "raw", m.limitRaw)
 	g.aroundOf(m.prototype("Array"), "flatMap", m.countFlatMap)
+	pattern := func(call goja.FunctionCall) {
+		if v := call.Argument(0); goja.IsString(v) && (length(v) > maxItems || nesting(v.String()) > maxNesting) {
+			m.tooLarge("RegExp", maxNesting, "nested groups, or too long a pattern")
+		}
+	}
+	g.beforeFunc(g.get("RegExp"), pattern)
+	for _, name := range []string{"match", "matchAll", "search"} {
+		g.beforeOf(text, name, pattern)
+	}
 	m.hookReplace(&g)
 	m.hookBigInts(&g)
 	return g.err
