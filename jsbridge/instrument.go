@@ -214,7 +214,8 @@ func (ins *instrumenter) rest(p *ast.ObjectPattern) {
 	ins.guards++
 	p.Properties = append([]ast.Property{&ast.PropertyKeyed{
 		Key: &ast.Identifier{Name: "%rest", Idx: p.LeftBrace}, Kind: ast.PropertyKindValue, Computed: true,
-		Value: &ast.ObjectPattern{LeftBrace: p.LeftBrace, RightBrace: p.LeftBrace},
+		Value: &ast.AssignExpression{Operator: token.ASSIGN, Left: &ast.ObjectPattern{LeftBrace: p.LeftBrace, RightBrace: p.LeftBrace},
+			Right: &ast.ObjectLiteral{LeftBrace: p.LeftBrace, RightBrace: p.LeftBrace}}, // what has no prototype has no %rest
 	}}, p.Properties...)
 }
 

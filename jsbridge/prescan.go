@@ -42,6 +42,9 @@ type scanner struct {
 	prev   tokenKind
 	word   string // text of the last token when it was a word
 	err    *scanError
+
+	eol   int // the end of the line that pos is in, when it is past pos
+	quote int // the last quote of that line
 }
 
 type bracket struct {
@@ -261,7 +264,7 @@ func (s *scanner) slash() {
 	rest := s.src[s.pos:]
 	switch {
 	case strings.HasPrefix(rest, "//"):
-		s.pos += lineEnd(rest)
+		s.pos += len(s.line())
 	case strings.HasPrefix(rest, "/*"):
 		end := strings.Index(rest[2:], "*/")
 		if end < 0 {
@@ -269,7 +272,7 @@ func (s *scanner) slash() {
 			end = len(rest) - 4
 		}
 		s.pos += end + 4
-	case s.prev == tokBrace && strings.ContainsAny(rest[:lineEnd(rest)], "`'\""):
+	case s.prev == tokBrace && len(s.line()) > 0 && s.quote > s.pos:
 		// Division or pattern depends on what the brace closed; a wrong guess here
 		// could hide code from this scan.
 		s.fail(s.pos, "a slash after } is ambiguous here; put parentheses around the value or the pattern")
@@ -282,19 +285,23 @@ func (s *scanner) slash() {
 	}
 }
 
-// lineEnd is the offset of the next line terminator of the language.
-func lineEnd(s string) int {
-	if i := strings.IndexAny(s, "\n\r\u2028\u2029"); i >= 0 {
-		return i
+// line is the rest of the line. It looks for the end once a line, not once a token.
+func (s *scanner) line() string {
+	if s.pos >= s.eol {
+		rest := s.src[s.pos:]
+		if i := strings.IndexAny(rest, "\n\r\u2028\u2029"); i >= 0 {
+			rest = rest[:i]
+		}
+		s.eol = s.pos + len(rest)
+		s.quote = s.pos + strings.LastIndexAny(rest, "`'\"")
 	}
-	return len(s)
+	return s.src[s.pos:s.eol]
 }
 
 func (s *scanner) pattern() {
-	rest := s.src[s.pos:]
+	rest := s.line()
 	class := false
-	end := lineEnd(rest)
-	for i := 1; i < end; i++ {
+	for i := 1; i < len(rest); i++ {
 		switch c := rest[i]; {
 		case c == '\\':
 			i++
