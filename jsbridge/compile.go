@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"github.com/dop251/goja"
@@ -19,18 +20,40 @@ type Source struct {
 	Code      string
 	Language  string // "js" or "ts"; default "js"
 	FirstLine int    // the script's first line in the author's file; default 1
+
+	bigints   bool // guard operations on BigInts whatever the code says
+	unguarded bool // leave the tree as the author wrote it: it is to be looked at, not run
 }
 
 // Program is a compiled script. It holds no state of any run and may be run by many
 // goroutines at once.
 type Program struct {
-	name   string
-	prog   *goja.Program
-	author *positions
+	name    string
+	prog    *goja.Program
+	author  *positions
+	src     Source
+	guarded bool // the program is a function of the guards
+	bigints bool // its operations on BigInts are guarded, so it may have some
+	variant sync.Once
+	big     *Program // the same with bigints, made when a library needs it
+	bigErr  error
 }
 
 // Name is the Source's.
 func (p *Program) Name() string { return p.name }
+
+// withBigInts is the program with its operations on BigInts guarded.
+func (p *Program) withBigInts() (*Program, error) {
+	if p.bigints {
+		return p, nil
+	}
+	p.variant.Do(func() {
+		src := p.src
+		src.bigints = true
+		p.big, p.bigErr = Compile(src)
+	})
+	return p.big, p.bigErr
+}
 
 // Compile turns a script, the body of a function, into a Program. It executes nothing.
 //
@@ -42,7 +65,7 @@ func Compile(src Source) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{name: src.Name, prog: p.prog, author: p.at}, nil
+	return p.prog, nil
 }
 
 func parse(src Source) (*parsed, error) {
@@ -69,7 +92,7 @@ func parseScanned(src Source, at *positions) (*parsed, error) {
 	if src.Language == "ts" {
 		return parseLowered(src, at)
 	}
-	p, err := parseJS(src.Name, at.text, at)
+	p, err := parseJS(src, at.text, at)
 	if err != nil && beyondGoja(src.Code) {
 		if lowered, err2 := parseLowered(src, at); err2 == nil {
 			return lowered, nil
@@ -80,15 +103,15 @@ func parseScanned(src Source, at *positions) (*parsed, error) {
 
 // parsed is a script on its way to a Program.
 type parsed struct {
-	prog *goja.Program
+	prog *Program
 	tree *ast.Program
 	fn   *ast.FunctionLiteral // the one round the script
 	at   *positions
 }
 
 // parseJS parses and compiles the function body code. Places in it are given to at.
-func parseJS(name, code string, at *positions) (*parsed, error) {
-	body := bodyParser{name: name, code: code, at: at}
+func parseJS(src Source, code string, at *positions) (*parsed, error) {
+	body := bodyParser{name: src.Name, code: code, at: at}
 	body.async = strings.Contains(code, "await")
 	tree, fn, err := body.parse("")
 	if body.async && (err != nil || !examine(fn).awaits) {
@@ -106,11 +129,17 @@ func parseJS(name, code string, at *positions) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, err := goja.CompileAST(tree, false)
-	if err != nil {
-		return nil, at.syntaxError(name, err)
+	p := &parsed{prog: &Program{name: src.Name, author: at, src: src}, tree: tree, fn: fn, at: at}
+	if !src.unguarded {
+		tree, err = p.prog.instrument(tree, code)
 	}
-	return &parsed{prog: prog, tree: tree, fn: fn, at: at}, nil
+	if err == nil {
+		p.prog.prog, err = goja.CompileAST(tree, false)
+	}
+	if err != nil {
+		return nil, at.syntaxError(src.Name, err)
+	}
+	return p, nil
 }
 
 // wrapperParams are the parameters of the function round the script: V8, then the names

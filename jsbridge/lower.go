@@ -19,7 +19,7 @@ func parseLowered(src Source, at *positions) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseJS(src.Name, code+"\nreturn "+entry+"();", &positions{
+	return parseJS(src, code+"\nreturn "+entry+"();", &positions{
 		text: at.text, firstLine: at.firstLine, lines: at.lines, back: l.back,
 	})
 }

@@ -14,6 +14,7 @@ type Tree struct {
 
 // ParseTree returns the tree of a script that Compile takes; its errors are those of Compile.
 func ParseTree(src Source) (*Tree, error) {
+	src.unguarded = true
 	p, err := parse(src)
 	if err != nil {
 		return nil, err

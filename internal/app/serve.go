@@ -24,7 +24,7 @@ type serveCmd struct {
 
 // Run implements the command.
 func (c *serveCmd) Run(ctx context.Context, io streams) error {
-	tuneGC()
+	tuneGC(c.Settings.memoryBudget())
 	a, err := Open(ctx, c.Settings, NewLog(c.Settings, io.err))
 	if err != nil {
 		return err
