@@ -12,7 +12,7 @@ import (
 // console, not in the log, not in the text of an error, a nested call's included (S48).
 func TestSecretsAreHiddenByValue(t *testing.T) {
 	const secret = `p4ss"word&more`
-	n := startNode(t)
+	n := startNode(t, "--data-dir", t.TempDir())
 	n.pushFiles(t, fstest.MapFS{
 		"show.js": js("LogParam: true\nLogResult: true", `var s = V8.Secret('key');
 			console.log('key is ' + s, { s: s, b: btoa('' + s), u: encodeURIComponent(s) });
