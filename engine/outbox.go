@@ -33,6 +33,8 @@ type Message struct {
 type Posts interface {
 	// Allows reports whether messages can be sent to an address (not an API) at all.
 	Allows(address string) error
+	// Expect is called before a message is kept in a transaction of the tenant.
+	Expect(ctx context.Context, tenant string) error
 	// Posted says that a commit has left messages behind. It must not wait.
 	Posted(tenant string)
 }
@@ -42,6 +44,9 @@ type mailbox struct{ f *frame }
 
 func (m mailbox) Send(ctx context.Context, e jsbridge.Event) (stored bool, err error) {
 	if err := m.f.deliverable(e.Target); err != nil {
+		return false, err
+	}
+	if err := m.f.tree.e.cfg.Posts.Expect(ctx, m.f.call.Tenant); err != nil {
 		return false, err
 	}
 	hops := m.f.tree.hops()

@@ -67,7 +67,7 @@ func Open(ctx context.Context, s Settings, log *slog.Logger) (a *App, err error)
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openOutside, a.openEngine, a.openTasks, a.openRelay, a.openServer, a.openAdmin,
+		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openOutside, a.openEngine, a.openRelay, a.openTasks, a.openServer, a.openAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return a, err

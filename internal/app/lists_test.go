@@ -18,7 +18,7 @@ func TestListsAreNeverNull(t *testing.T) {
 		{&client.SQLResult{}, `{"Columns":[],"Rows":[],"Affected":0}`},
 		{&client.SQLResult{Columns: []string{"a"}, Rows: []json.RawMessage{[]byte("[null]"), nil}}, `{"Columns":["a"],"Rows":[[null],null],"Affected":0}`},
 		{client.Tenants(nil), `[]`},
-		{client.Tokens{{Id: "x"}}, `[{"Id":"x","Tenant":"","Name":"","Roles":[],"CreatedAt":"0001-01-01T00:00:00Z"}]`},
+		{client.Tokens{{Id: "x"}}, `[{"Id":"x","Tenant":"","Name":"","Roles":[],"Scopes":[],"CreatedAt":"0001-01-01T00:00:00Z"}]`},
 		{migrated{}, `{"Applied":[],"Pending":[]}`},
 		{done("x"), `"x"`},
 		{struct{ At *time.Time }{}, `{"At":null}`},
