@@ -21,12 +21,12 @@ func (f *frame) env() *jsbridge.Env {
 		// An instant after its caller's where the two have one deadline: then the caller's
 		// comes first, in whose name the call ends, and no second timer runs.
 		Limits: jsbridge.Limits{Deadline: f.deadline.Add(time.Duration(f.depth())), Depth: f.depth()},
-		Secret: func(ctx context.Context, name string) (string, error) {
-			return cfg.Settings.Secret(ctx, c.Tenant, name)
-		},
+		Secret: f.secret,
 		Cache:  f.cache(),
-		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
+		DB:     func(name string) (jsbridge.Database, error) { return session{f: f, name: name}, nil },
+		DBRead: func() (jsbridge.Database, error) { return session{f: f, reads: true}, nil },
 		Outbox: mailbox{f},
+		Tasks:  taskBox{f},
 		Invoke: f.nested,
 		Library: func(_ context.Context, name string) (*jsbridge.Program, error) {
 			return f.library(name)
@@ -35,7 +35,10 @@ func (f *frame) env() *jsbridge.Env {
 	if cfg.HTTP != nil {
 		env.HTTP = outside{f}
 	}
-	if f.parent != nil || c.Origin == OriginOutbox {
+	if t := root.trust; t != nil {
+		env.Report = t.Report
+	}
+	if f.parent != nil || c.Origin == OriginOutbox || c.Origin == OriginTask {
 		env.InvokeType = "Server"
 	}
 	if f.lease != nil {

@@ -203,8 +203,8 @@ func (b *Bridge) drop(ms []*machine) {
 // The error is a *ScriptError when the script threw, a *LimitError at a limit or at
 // env.Limits.Deadline, a *ResultError when the result cannot be JSON, the cause of ctx
 // when ctx ended, or the error of a service that ends runs (lost lease, unknown outcome).
-// A script that does not stop within Config.StuckGrace of its interrupt is left behind:
-// Run returns with an empty Report, Stuck counts it, and its runtime is never used again.
+// A script that does not stop within Config.StuckGrace of its interrupt, and is in no host
+// function, is left behind: Run returns with an empty Report, Stuck counts it, and its runtime is never used again.
 func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) {
 	r, err := newRun(ctx, p, env)
 	if err != nil {
@@ -226,7 +226,7 @@ func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) 
 	case <-r.Done():
 		m.rt.Interrupt(nil)
 		r.stopped.Store(true)
-		if !b.awaitStop(m, env) {
+		if !b.awaitStop(m, r, env) {
 			return Report{}, r.cause()
 		}
 		r.broken = true
@@ -240,14 +240,18 @@ func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) 
 	return r.report, r.err
 }
 
-// awaitStop waits for the end of an interrupted run, at most StuckGrace.
-func (b *Bridge) awaitStop(m *machine, env *Env) bool {
-	t := time.NewTimer(b.cfg.StuckGrace)
+// awaitStop waits for the end of an interrupted run, at most StuckGrace, and a host
+// function that it is in to its end: the caller ends transactions when Run returns, which
+// nobody may be using then.
+func (b *Bridge) awaitStop(m *machine, r *run, env *Env) bool {
+	t := time.NewTicker(b.cfg.StuckGrace)
 	defer t.Stop()
-	select {
-	case <-m.done:
-		return true
-	case <-t.C:
+	for waiting := true; waiting; waiting = r.hosting.Load() {
+		select {
+		case <-m.done:
+			return true
+		case <-t.C:
+		}
 	}
 	if !m.state.CompareAndSwap(machineBusy, machineLeft) {
 		<-m.done // it ended at the last moment

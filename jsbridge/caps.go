@@ -281,7 +281,7 @@ func (m *machine) timed(obj *goja.Object, name string) {
 		if name == "exec" && m.growing != nil {
 			m.countMatch(v)
 		}
-		if time.Since(start) >= limit && noMatch(v) {
+		if m.cur != nil && time.Since(start) >= limit && noMatch(v) { // cur is nil while the prelude runs, on a machine that stalls
 			m.check()
 			m.cur.end(&LimitError{K: fault.LimitRegex, Limit: fmt.Sprintf("%v in one regular expression", regexLimit)})
 		}

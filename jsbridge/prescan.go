@@ -20,11 +20,15 @@ func prescan(src string) *scanError {
 	if len(src) > maxSource {
 		return &scanError{msg: fmt.Sprintf("the source has %d bytes, more than %d", len(src), maxSource)}
 	}
-	s := scanner{src: src, chains: []int{0}}
+	return scan(src).err
+}
+
+func scan(src string) *scanner {
+	s := &scanner{src: src, chains: []int{0}}
 	for s.err == nil && s.pos < len(src) {
 		s.token()
 	}
-	return s.err
+	return s
 }
 
 type scanError struct {
@@ -49,6 +53,7 @@ type scanner struct {
 
 type bracket struct {
 	char    byte // ( [ { or $ for ${ in a template
+	at      int  // its offset
 	control bool // ( after if, while, for, with: its ) is no value
 }
 
@@ -183,6 +188,7 @@ func (s *scanner) enter(b bracket) {
 		return
 	}
 	s.operator(s.pos) // f()()() is a chain too
+	b.at = s.pos
 	s.open = append(s.open, b)
 	s.chains = append(s.chains, 0)
 }

@@ -39,6 +39,7 @@ type run struct {
 	env     *Env
 	limits  Limits
 	stopped atomic.Bool // the run was interrupted; natives must not go on
+	hosting atomic.Bool // a host function works
 
 	call     Call
 	values   map[string]goja.Value // V8's properties that were made or assigned
@@ -46,7 +47,7 @@ type run struct {
 	queries  map[*goja.Object]any // Go state behind the run's own objects
 	thrown   map[*goja.Object]error
 	rejected map[*goja.Promise]goja.Value
-	dbs      map[string]Database
+	dbs      map[dbHandle]Database
 	dbObjs   map[string]goja.Value
 	v8       *goja.Object // the V8 object of this run
 	libs     map[string]*library
@@ -88,6 +89,19 @@ func (r *run) checkStopped() {
 	if r.stopped.Load() || r.Err() != nil {
 		panic(&goja.InterruptedError{})
 	}
+}
+
+// atHost marks that a host function works until done is called. The mark comes before the
+// look at stopped: whoever has stopped the run and then sees no mark knows that none works,
+// nor will.
+func (r *run) atHost() (done func()) {
+	outer := r.hosting.Swap(true)
+	done = func() { r.hosting.Store(outer) }
+	if r.stopped.Load() {
+		done()
+		r.checkStopped()
+	}
+	return done
 }
 
 // end interrupts the run from inside a native: nothing in the script can catch it.

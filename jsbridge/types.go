@@ -17,8 +17,10 @@ var results = map[string]string{
 	"Secret": "string", "Lock.RemainingMs": "number", "Lock.IsHeld": "boolean", "Lock.EnsureHeld": "true",
 	"Response.Status": "void", "Response.Header": "void", "Response.Redirect": "void",
 	"Method.GetTimestamp": "number", "Method.AddSysLog": "V8Answer", "Method.ParseWhere": "any[]",
-	"Method.GetCurrentToken": "{ OsClient: string; CurrentUser: any; Token: string } | null",
-	"Http.GetResponse":       httpAnswer, "Http.PostResponse": httpAnswer, "Http.PutResponse": httpAnswer, "Http.PatchResponse": httpAnswer, "Http.DeleteResponse": httpAnswer,
+	"Method.UpdateBackgroundTask": "boolean",
+	"Task.Submit":                 "{ Id: string; Status: string }",
+	"Method.GetCurrentToken":      "{ OsClient: string; CurrentUser: any; Token: string } | null",
+	"Http.GetResponse":            httpAnswer, "Http.PostResponse": httpAnswer, "Http.PutResponse": httpAnswer, "Http.PatchResponse": httpAnswer, "Http.DeleteResponse": httpAnswer,
 	".System.Convert.FromBase64String":        "any",
 	".System.Text.Encoding.UTF8.GetBytes":     "Uint8Array",
 	".System.Text.Encoding.UTF8.GetByteCount": "number",
@@ -28,7 +30,7 @@ const httpAnswer = "{ StatusCode: number; Content: string; Headers: Record<strin
 
 // spaceResults are the results of what is not in results, by namespace.
 var spaceResults = map[string]string{"Cache": "boolean", "FormEngine": "V8Answer", "Method": "string", "EncryptHelper": "string", "Base64": "string",
-	"Http": "string", "Outbox": "boolean", "Inbox": "boolean",
+	"Http": "string", "Outbox": "boolean", "Inbox": "boolean", "Task": "any",
 	"": "string"}
 
 // propertyTypes are the TypeScript types of V8's properties.
@@ -98,14 +100,10 @@ func (w *typesWriter) v8() {
 		if p.set {
 			readonly = ""
 		}
-		typ := propertyTypes[p.name]
-		if typ == "" {
-			typ = "any"
-		}
-		fmt.Fprintf(&w.b, "  /** %s */\n  %s%s: %s;\n", p.doc, readonly, p.name, typ)
+		fmt.Fprintf(&w.b, "  /** %s */\n  %s%s: %s;\n", p.doc, readonly, p.name, propertyType(p.name))
 	}
 	w.b.WriteString("  readonly Limits: { RemainingMs: number; Depth: number; MaxStack: number; HostCalls: number; MaxHostCalls: number; MaxResultBytes: number; MaxConsoleBytes: number };\n")
-	w.b.WriteString("  readonly Db: V8Database;\n  readonly DbTrans: V8Database;\n  readonly DbRead: V8Database;\n  readonly Dbs: Record<string, V8Database>;\n")
+	w.b.WriteString("  readonly Db: V8Database;\n  readonly DbTrans: V8Database;\n  /** V8.Db for what changes nothing: ExecuteNonQuery and statements that write are refused */\n  readonly DbRead: V8Database;\n  readonly Dbs: Record<string, V8Database>;\n")
 	w.methods("  ", w.spaces["V8"])
 	for _, space := range slices.Sorted(maps.Keys(w.spaces)) {
 		if space == "V8" || space == "." {

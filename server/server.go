@@ -17,17 +17,19 @@ type Server struct {
 	failures *backoff
 	conns    *connLimit
 	draining atomic.Bool
+	drained  chan struct{} // closed when draining begins
+	streams  atomic.Int64  // of events, under way
 }
 
 // Handler serves the data plane, the admin API and health.
 func (s *Server) Handler() http.Handler { return s.router }
 
 // HTTPServer returns a server with the limits that face a network: header and idle
-// times, sizes, connections of one address. The caller listens and shuts it down.
+// times, sizes, connections of one address. The caller serves a Listener and shuts it down.
 func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Addr:    s.cfg.Addr,
-		Handler: s.router,
+		Handler: inside(s.router),
 		// ReadTimeout ends with the body. WriteTimeout would begin there and cut long runs off,
 		// so an answer has a deadline of its own (exchange.go).
 		ReadTimeout:       s.cfg.BodyTimeout,
@@ -35,13 +37,19 @@ func (s *Server) HTTPServer() *http.Server {
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    s.cfg.MaxHeader,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250},
-		ConnState:         s.conns.state,
+		ConnState:         s.state,
+		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
 }
 
-// Drain makes /readyz fail and refuses new calls of the data plane; running ones go on.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Drain makes /readyz fail and refuses new calls of the data plane and of tasks; running ones
+// go on, but streams of events end.
+func (s *Server) Drain() {
+	if !s.draining.Swap(true) {
+		close(s.drained)
+	}
+}
 
 // Close ends what New began.
 func (s *Server) Close() {
@@ -58,6 +66,7 @@ func (s *Server) routes() http.Handler {
 	m.Head("/readyz", s.handle((*exchange).readyz))
 	s.mountAdmin(m)
 	s.mountOutcome(m)
+	s.mountTasks(m)
 	call := s.handle((*exchange).call)
 	m.Handle("/apiengine/*", call)
 	m.NotFound(call)

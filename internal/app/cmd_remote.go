@@ -41,7 +41,7 @@ func show(io streams, asJSON bool, v result, err error) error {
 	if asJSON {
 		enc := json.NewEncoder(io.out)
 		enc.SetIndent("", "  ")
-		err = enc.Encode(v)
+		err = enc.Encode(withLists(v))
 	} else {
 		_, err = fmt.Fprint(io.out, v.String())
 	}
@@ -67,20 +67,9 @@ func errorJSON(io streams, err error) error {
 	return errReported
 }
 
-type checkCmd struct {
-	Dir  string `arg:"" help:"Folder of definition files."`
-	JSON bool   `name:"json" help:"Print JSON."`
-}
-
-// Run implements the command.
-func (c *checkCmd) Run(io streams) error {
-	found, err := client.Check(c.Dir, compiles)
-	return show(io, c.JSON, found, err)
-}
-
 // compile is how every definition becomes a program.
 func compile(d apis.Definition) (*jsbridge.Program, error) {
-	return jsbridge.Compile(jsbridge.Source{Name: d.FileName(), Code: d.ApiV8Code, Language: d.Language, FirstLine: d.FirstLine})
+	return jsbridge.Compile(sourceOf(d))
 }
 
 // compiles finds what is wrong with a definition's script.
@@ -173,6 +162,7 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 type planCmd struct {
 	remote
 	call
+	Task bool `help:"As a slice of a background task, whose leases are renewed."`
 }
 
 // Run implements the command.
@@ -181,7 +171,7 @@ func (c *planCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := c.client().Plan(ctx, c.Key, param)
+	found, err := c.client().Plan(ctx, client.PlanRequest{Key: c.Key, Param: param, Task: c.Task})
 	return show(io, c.JSON, found, err)
 }
 
@@ -195,13 +185,14 @@ type tokenCreateCmd struct {
 	remote
 	Name    string        `arg:"" help:"What the token is for."`
 	Roles   []string      `name:"role" help:"Roles, for ApiRole; admin, author and viewer also open the admin API."`
+	Scopes  []string      `name:"scope" help:"What the token may do beside calling APIs: tasks:submit, tasks:manage."`
 	Expires time.Duration `help:"End the token after this time, such as 720h; none: never."`
 	Every   bool          `name:"all-tenants" help:"Make a token for every tenant; only such a token can."`
 }
 
 // Run implements the command.
 func (c *tokenCreateCmd) Run(ctx context.Context, io streams) error {
-	t := client.NewToken{Name: c.Name, Roles: c.Roles, AllTenants: c.Every}
+	t := client.NewToken{Name: c.Name, Roles: c.Roles, Scopes: c.Scopes, AllTenants: c.Every}
 	if c.Expires < 0 {
 		return &SettingError{"expires", "must not be negative"}
 	}

@@ -22,12 +22,12 @@ func (a *App) openRelay(context.Context) (err error) {
 	return err
 }
 
-// deliver runs the relay until the node is told to end, or a part of it has failed.
-func (a *App) deliver(ctx, background context.Context) error {
+// until runs a part until the node is told to end, or another part of it has failed.
+func until(ctx, background context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(background, cancel)()
-	return a.relay.Run(ctx)
+	return run(ctx)
 }
 
 func leaseProblem(d time.Duration) string {
@@ -78,7 +78,7 @@ func (b box) Claim(ctx context.Context, c outbox.Claim) ([]outbox.Message, time.
 	events, wait, err := b.db.ClaimEvents(ctx, tenantdb.EventsClaim(c))
 	out := make([]outbox.Message, len(events))
 	for i, e := range events {
-		m := outbox.Message{Row: e.Row, Attempts: e.Attempts, CreatedAt: e.CreatedAt}
+		m := outbox.Message{Row: e.Row, Attempts: e.Attempts, Gap: e.Gap, CreatedAt: e.CreatedAt}
 		m.EventID, m.Type, m.Key, m.Target, m.Data, m.Token, m.Hops = e.ID, e.Type, e.Key, e.Target, e.Data, e.Token, e.Hops
 		out[i] = m
 	}
