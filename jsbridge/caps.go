@@ -269,6 +269,9 @@ func (m *machine) installRegExpLimit() {
 	m.timed(m.prototype("RegExp"), "test")
 }
 
+// noMatch tells that exec or test found nothing, as both say too when the match gave up.
+func noMatch(v goja.Value) bool { return !v.ToBoolean() }
+
 func (m *machine) timed(obj *goja.Object, name string) {
 	const limit = regexLimit * 9 / 10 // the library's clock ticks coarsely
 	f := callable(obj.Get(name))
@@ -278,7 +281,7 @@ func (m *machine) timed(obj *goja.Object, name string) {
 		if name == "exec" && m.growing != nil {
 			m.countMatch(v)
 		}
-		if m.cur != nil && time.Since(start) >= limit { // nil while the prelude runs, on a machine that stalls
+		if m.cur != nil && time.Since(start) >= limit && noMatch(v) { // cur is nil while the prelude runs, on a machine that stalls
 			m.check()
 			m.cur.end(&LimitError{K: fault.LimitRegex, Limit: fmt.Sprintf("%v in one regular expression", regexLimit)})
 		}

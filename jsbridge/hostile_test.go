@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -42,10 +43,19 @@ func hostiles(t *testing.T) (out []hostile) {
 
 // budget is the time that the script gets: little where running out of it is the right end.
 func (h hostile) budget() time.Duration {
-	if h.expect[0] == "timeout" {
+	switch h.expect[0] {
+	case "timeout":
 		return 100 * time.Millisecond
+	case "limit_memory":
+		return 30 * time.Second
 	}
 	return 5 * time.Second
+}
+
+// heavy scripts are about sizes; there is one goroutine in them.
+func (h hostile) heavy() bool {
+	family, _, _ := strings.Cut(h.name, "_")
+	return slices.Contains([]string{"bigint", "deep", "grow", "native", "regex", "size", "source"}, family)
 }
 
 // run compiles and runs the script and returns how it ended.
@@ -71,10 +81,14 @@ const hostileGrace = 4 * time.Second
 // TestHostile: every script of the corpus ends as its first line says, soon after its
 // deadline, and the next call is served.
 func TestHostile(t *testing.T) {
+	before := runtime.NumGoroutine()
 	b := newBridge(t, Config{Memory: 192 << 20, RunMemory: 64 << 20, StuckGrace: hostileGrace})
 	next := compile(t, `return {Code: 1}`)
 	for _, h := range hostiles(t) {
 		t.Run(h.name, func(t *testing.T) {
+			if raceEnabled && h.heavy() {
+				t.Skip("too much for the race detector")
+			}
 			start := time.Now()
 			got, err := h.run(b)
 			if !slices.Contains(h.expect, got) {
@@ -90,5 +104,28 @@ func TestHostile(t *testing.T) {
 				t.Errorf("the next call: %v", err)
 			}
 		})
+	}
+	b.Close()
+	runtime.GC()
+	if heap := b.memory.heap(); heap > 64<<20 {
+		t.Errorf("%d MiB of heap stay", heap>>20)
+	}
+	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(deadline) { // the clock of the pattern library ends by itself
+			t.Fatalf("%d goroutines stay", runtime.NumGoroutine()-before)
+		}
+	}
+}
+
+func TestHostileIsWhole(t *testing.T) {
+	families := map[string]int{}
+	for _, h := range hostiles(t) {
+		family, _, _ := strings.Cut(h.name, "_")
+		families[family]++
+	}
+	for _, family := range strings.Fields("bigint code deep grow host loop native output reach regex size source stack") {
+		if families[family] < 5 {
+			t.Errorf("only %d scripts of the family %s", families[family], family)
+		}
 	}
 }

@@ -1,6 +1,14 @@
 package jsbridge
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/dop251/goja"
+)
 
 // TestGuardedBuiltInsMeanTheSame: what counts and refuses also does its work as before.
 func TestGuardedBuiltInsMeanTheSame(t *testing.T) {
@@ -25,4 +33,57 @@ func TestGuardedBuiltInsMeanTheSame(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.code, got, c.want)
 		}
 	}
+}
+
+// TestEveryNativeIsGuarded: every function of Go that a script can come to looks for the
+// interrupt before it does anything.
+func TestEveryNativeIsGuarded(t *testing.T) {
+	b := newBridge(t, Config{})
+	m, err := newMachine(b, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.cur = &run{m: m, env: env()}
+	m.cur.Context, m.cur.cancel = context.WithCancel(context.Background())
+	if err := m.rt.Set("roots", append(slices.Clone(intrinsics), additions...)); err == nil {
+		t.Fatal("the global object is not frozen")
+	}
+	walk, err := m.rt.RunString(`(function (roots, more) {
+		var seen = new Set(), found = [];
+		var visit = function (x) {
+			if ((typeof x !== 'object' || x === null) && typeof x !== 'function' || seen.has(x)) return;
+			seen.add(x);
+			if (typeof x === 'function' && /\[native code\]\s*\}$/.test(Function.prototype.toString.call(x))) found.push(x);
+			visit(Object.getPrototypeOf(x));
+			Reflect.ownKeys(x).forEach(function (k) {
+				var d = Object.getOwnPropertyDescriptor(x, k);
+				visit(d.value); visit(d.get); visit(d.set);
+				if (d.get) { try { visit(x[k]) } catch (e) {} }
+			});
+		};
+		roots.forEach(function (n) { visit(globalThis[n]) });
+		more.forEach(visit);
+		return found;
+	})`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := callable(walk)(goja.Undefined(), m.rt.ToValue(append(slices.Clone(intrinsics), additions...)), m.rt.NewArray(m.v8Proto, m.queryProto, m.dbProto, m.lockProto))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.cur.stopped.Store(true)
+	n := list.(*goja.Object).Get("length").ToInteger()
+	for i := range n {
+		fn := list.(*goja.Object).Get(strconv.FormatInt(i, 10)).(*goja.Object)
+		_, err := callable(fn)(goja.Undefined())
+		if interrupted := (*goja.InterruptedError)(nil); !errors.As(err, &interrupted) {
+			name := fn.Get("name")
+			t.Errorf("%v does not look for the interrupt: %v", name, err)
+		}
+	}
+	if n < 500 {
+		t.Errorf("only %d functions were found", n)
+	}
+	t.Logf("%d functions", n)
 }

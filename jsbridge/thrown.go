@@ -183,12 +183,20 @@ func (m *machine) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperat
 	r.rejected[p] = p.Result()
 }
 
+// maxRejections is how many promises of one run are reported.
+const maxRejections = 20
+
 // reportRejections puts what would else be lost on the console.
 func (r *run) reportRejections() {
 	if r.broken {
 		return
 	}
+	reported := 0
 	for _, v := range r.rejected {
+		if reported++; reported > maxRejections {
+			r.console.dropped += len(r.rejected) - maxRejections
+			return
+		}
 		e := r.scriptError(v, nil)
 		r.console.add(r.limits, Line{Level: "error", Line: e.Line, Text: "a promise was rejected and nobody handled it: " + e.Msg})
 	}

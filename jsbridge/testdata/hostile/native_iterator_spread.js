@@ -1,4 +1,4 @@
-// expect: script_error limit_memory timeout
+// expect: timeout script_error limit_memory
 var it = { next: Object.prototype.valueOf };
 it[Symbol.iterator] = Object.prototype.valueOf;
 [...it];
