@@ -25,7 +25,7 @@ faults: ## the long form of the fault tests (the short one is part of check); AP
 	scripts/find-or-install.sh redis-server
 	APIENGINE_FAULTS=long go test -race -count=1 -timeout 60m ./lock_test
 	scripts/find-or-install.sh postgres
-	APIENGINE_FAULTS=long go test -count=1 -timeout 60m -run 'TestKilledNodesBookOnce|TestNoUpdateIsLostUnderFaults' ./engine_test
+	APIENGINE_FAULTS=long go test -count=1 -timeout 60m -run 'TestKilledNodesBookOnce|TestNoUpdateIsLostUnderFaults|TestATaskUnderKills' ./engine_test
 
 mutations: ## each known fault of a lock, a guard or the order of a call, put into the code, makes its test fail
 	scripts/find-or-install.sh redis-server

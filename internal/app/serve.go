@@ -92,7 +92,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	defer stop()
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return a.library.follow(background) })
-	group.Go(func() error { return a.databases.keepClean(background, a.cleaned) })
+	group.Go(func() error { return a.databases.keepClean(background, ages{fenceAge, a.Settings.TaskKeep}, a.cleaned) })
 	group.Go(func() error { return a.outcomes.follow(background) })
 	if err := a.loadFolders(background, group); err != nil {
 		stop()
