@@ -27,8 +27,8 @@ var callMutations = []mutation{
 		{"tx.s.commit(context.WithoutCancel(ctx))", "tx.s.commit(ctx)"},
 	}, "./store/tenantdb", "TestCommitDoesNotLookAtTheContext"},
 	{"the answer of a key written outside the transaction", "engine/order.go", []edit{
-		{"	if err := f.record(ctx); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
-		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
+		{"	if err := f.record(ctx, report.Outcome); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
+		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx, report.Outcome); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
 	}, "./engine", "TestTheOrderOfAKeyedCall"},
 	{"a release that writes without asking", "lockwrap/redis/release.go", []edit{
 		{"effects(type(reply) == 'string' or #reply == 2, 4, %d)", "effects(true, 4, %d)"},
