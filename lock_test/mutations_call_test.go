@@ -27,8 +27,8 @@ var callMutations = []mutation{
 		{"tx.s.commit(context.WithoutCancel(ctx))", "tx.s.commit(ctx)"},
 	}, "./store/tenantdb", "TestCommitDoesNotLookAtTheContext"},
 	{"the answer of a key written outside the transaction", "engine/order.go", []edit{
-		{"	if err := f.record(ctx); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
-		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
+		{"	if err := f.record(ctx, report.Outcome); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
+		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx, report.Outcome); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
 	}, "./engine", "TestTheOrderOfAKeyedCall"},
 	{"a lost answer told of while it may still arrive", "store/tenantdb/outcome.go", []edit{
 		{"pgStatement{sql: pgBurn, args: texts(w.ID, w.Execution)}, pgStatement{sql: pgRecorded,", "pgStatement{sql: pgRecorded,"},
