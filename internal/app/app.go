@@ -44,6 +44,7 @@ type App struct {
 	pool      *pgxpool.Pool
 	server    *server.Server
 	outside   *egress.Client
+	reach     *reach
 	relay     *outbox.Relay
 	listening atomic.Pointer[netip.AddrPort] // where Serve listens
 	newToken  string                         // the admin token that this start made, to be shown once
@@ -154,7 +155,7 @@ func (a *App) openEngine(ctx context.Context) error {
 	a.Engine, err = engine.New(engine.Config{
 		Catalog: catalog, Locks: a.locks, Bridge: a.bridge, Databases: a.databases, Caches: caches,
 		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
-		Posts: posts{a}, HTTP: scriptHTTP{a.outside}, MaxHTTP: a.Settings.HTTPMaxCalls,
+		Posts: posts{a}, HTTP: scriptHTTP{a}, MaxHTTP: a.Settings.HTTPMaxCalls,
 		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
 		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers, ClaimLease: a.Settings.ClaimLease,
 	})
