@@ -17,7 +17,7 @@ type Entry[P any] struct {
 	Definition Definition // validated
 	Version    int
 	Program    P
-	Plan       budget.Plan // of an ordinary caller
+	Plan       budget.Plan // of an ordinary caller; zero: the API runs as a task only
 }
 
 // Versioned is a definition with the number of its version.
@@ -57,7 +57,10 @@ func (c *Catalog[P]) Build(version int, d Definition) (*Entry[P], error) {
 	}
 	plan, err := d.Plan(false)
 	if err != nil {
-		return nil, err
+		if !d.forTasks() {
+			return nil, err
+		}
+		plan = budget.Plan{}
 	}
 	program, err := c.compile(d)
 	if err != nil {
@@ -167,6 +170,15 @@ func (c *Catalog[P]) ByPath(tenant, path string) (e *Entry[P], values map[string
 		}
 	}
 	return t.entries[end.key], values, true
+}
+
+// Each calls f with every live API, in no order.
+func (c *Catalog[P]) Each(f func(tenant string, e *Entry[P])) {
+	for tenant, t := range *c.tables.Load() {
+		for _, e := range t.entries {
+			f(tenant, e)
+		}
+	}
 }
 
 // List returns the live APIs of a tenant in the order of their keys.

@@ -116,6 +116,10 @@ func (d Definition) Plan(trusted bool) (budget.Plan, error) {
 	return budget.Derive(r)
 }
 
+// forTasks reports whether the API may have a Timeout that no ordinary call can have: it is
+// one that the platform itself runs.
+func (d *Definition) forTasks() bool { return d.Schedule != "" || d.StopHttp }
+
 // seconds is n seconds, held within what is surely out of range where the product would
 // not fit.
 func seconds(n int) time.Duration {

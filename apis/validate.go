@@ -223,7 +223,7 @@ func (d *Definition) checkLock(p *problems) {
 // checkBudget lets package budget judge Timeout, LockWait and what follows from them.
 func (d *Definition) checkBudget(p *problems) {
 	var b *budget.Error
-	if _, err := d.Plan(d.Schedule != ""); errors.As(err, &b) {
+	if _, err := d.Plan(d.forTasks()); errors.As(err, &b) {
 		p.add(b.Field, "%s", b.Msg)
 	}
 	if d.RateLimit == "" {

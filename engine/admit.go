@@ -48,27 +48,40 @@ func (e *Engine) find(ctx context.Context, c Call) (*API, map[string]string, err
 // admit decides whether the caller may run the API now. Test runs and nested calls have
 // been admitted by their own doors.
 func (e *Engine) admit(c Call, d *apis.Definition) error {
-	if c.Origin == OriginOutbox && !d.Enabled() {
-		return fault.New(fault.Disabled, "the API %q is switched off", d.ApiEngineKey)
-	}
-	if c.Origin != OriginHTTP {
-		return nil
-	}
 	switch {
+	case c.Origin == OriginTest || c.Origin == OriginScript:
+		return nil
 	case !d.Enabled():
 		return fault.New(fault.Disabled, "the API %q is switched off", d.ApiEngineKey)
+	case c.trust != nil && !c.trust.Author:
+		return mayCall(c.Caller, d)
+	case c.Origin != OriginHTTP:
+		return nil
 	case d.StopHttp:
 		return fault.New(fault.HTTPStopped, "the API %q cannot be called over HTTP", d.ApiEngineKey)
 	case !allows(d, c.Method):
 		err := fault.New(fault.MethodNotAllowed, "the API %q does not take %s", d.ApiEngineKey, c.Method)
 		err.Fields = map[string]any{"Allow": strings.Join(d.Methods, ", ")}
 		return err
-	case c.Caller.Anonymous() && !d.AllowAnonymous:
-		return fault.New(fault.Unauthenticated, "the API %q needs a token", d.ApiEngineKey)
-	case !hasRole(c.Caller, d):
-		return fault.New(fault.Forbidden, "the API %q needs one of its roles", d.ApiEngineKey)
+	}
+	if err := mayCall(c.Caller, d); err != nil {
+		return err
 	}
 	return e.rates.take(c, d)
+}
+
+// MayCall is nil when the caller may call the API, else unauthenticated or forbidden.
+func (e *Engine) MayCall(c Caller, d *apis.Definition) error { return mayCall(c, d) }
+
+// mayCall decides by who calls.
+func mayCall(c Caller, d *apis.Definition) error {
+	switch {
+	case c.Anonymous() && !d.AllowAnonymous:
+		return fault.New(fault.Unauthenticated, "the API %q needs a token", d.ApiEngineKey)
+	case !hasRole(c, d):
+		return fault.New(fault.Forbidden, "the API %q needs one of its roles", d.ApiEngineKey)
+	}
+	return nil
 }
 
 func allows(d *apis.Definition, method string) bool {

@@ -15,6 +15,7 @@ type Caller struct {
 	Name    string
 	Roles   []string
 	Level   int
+	Issuer  string // who vouches for the caller; empty: this server, whose token it is
 }
 
 // Anonymous reports whether nobody signed in.
@@ -28,6 +29,7 @@ const (
 	OriginHTTP   Origin = "http"   // gates of the HTTP surface apply: enabled, StopHttp, roles, method, rate
 	OriginTest   Origin = "test"   // an administrator's test run: roles, StopHttp and rate do not apply
 	OriginScript Origin = "script" // V8.ApiEngine.Run
+	OriginTask   Origin = "task"   // a slice of a task: StopHttp and rate do not apply
 	OriginOutbox Origin = "outbox" // a message of the outbox, the server's own call: roles, StopHttp and rate do not apply
 )
 
@@ -53,6 +55,8 @@ type Call struct {
 	// Accept says, before anything is committed, whether the answer can be sent. Its error
 	// (result_invalid) fails the call. nil accepts everything.
 	Accept func(*Result) error
+
+	trust *Trust // set by Trusted alone
 }
 
 // Result is a call's answer before it becomes HTTP.

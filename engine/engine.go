@@ -33,6 +33,7 @@ type Config struct {
 
 	Versions       Versions                       // nil: test runs of older versions are refused
 	Posts          Posts                          // nil: V8.Outbox.Send is refused
+	Tasks          Tasks                          // nil: V8.Task.Submit is refused
 	HTTP           HTTP                           // nil: V8.Http is refused
 	Log            *slog.Logger                   // one line a call; default discards
 	Observe        func(*Execution)               // called once a call; default nothing
@@ -108,6 +109,9 @@ func (e *Engine) Invoke(ctx context.Context, c Call) (res *Result, err error) {
 	res.ResponseType = d.ResponseType
 	if c.Param, err = cleanParam(c.Param, values, c.Origin); err != nil {
 		return res, err
+	}
+	if c.trust != nil {
+		c.Param = Overlay(c.trust.Param, c.Param, nil)
 	}
 	if err := e.admit(c, d); err != nil {
 		return res, err

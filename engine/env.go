@@ -27,6 +27,7 @@ func (f *frame) env() *jsbridge.Env {
 		Cache:  f.cache(),
 		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
 		Outbox: mailbox{f},
+		Tasks:  taskBox{f},
 		Invoke: f.nested,
 		Library: func(_ context.Context, name string) (*jsbridge.Program, error) {
 			return f.library(name)
@@ -35,7 +36,10 @@ func (f *frame) env() *jsbridge.Env {
 	if cfg.HTTP != nil {
 		env.HTTP = outside{f}
 	}
-	if f.parent != nil || c.Origin == OriginOutbox {
+	if t := root.trust; t != nil {
+		env.Report = t.Report
+	}
+	if f.parent != nil || c.Origin == OriginOutbox || c.Origin == OriginTask {
 		env.InvokeType = "Server"
 	}
 	if f.lease != nil {

@@ -45,12 +45,12 @@ func (t *tree) repeatable(x *Execution) bool { return !x.Committed && !t.acted.L
 
 // raise lifts a lock's counter above the floor for those who come next. It tries once: if
 // somebody holds the lock already, they will find out themselves.
-func (t *tree) raise(ctx context.Context, l *lockwrap.Lease, api *API) {
-	plan := api.Plan
+func (t *tree) raise(ctx context.Context, l *lockwrap.Lease, f *frame) {
+	plan := f.plan
 	plan.Wait = 0
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), raiseLimit)
 	defer cancel()
-	lease, err := t.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: l.Key(), Plan: plan, API: api.Definition.ApiEngineKey,
+	lease, err := t.e.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: l.Key(), Plan: plan, API: f.api.Definition.ApiEngineKey,
 		Floor: t.floors[l.Key().String()]})
 	if err == nil {
 		err = lease.Release(ctx)

@@ -66,7 +66,11 @@ func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
 	if err := f.clash(&api.Definition); err != nil {
 		return nil, err
 	}
-	child := &frame{tree: f.tree, parent: f, api: api, call: c, x: f.x}
+	plan, err := ordinary(api)
+	if err != nil {
+		return nil, err
+	}
+	child := &frame{tree: f.tree, parent: f, api: api, plan: plan, call: c, x: f.x}
 	mark := 0
 	if f.scope.staged != nil {
 		mark = f.scope.staged.Mark()

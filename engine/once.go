@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"apiengine/fault"
+	"apiengine/jsbridge"
 )
 
 // Answer is the final answer of a call, as it is sent and as it is kept for an
@@ -123,9 +124,9 @@ func (o *once) renew(ctx context.Context, end context.CancelCauseFunc) {
 }
 
 // record writes the answer into the run's own transaction, last before the check after.
-func (f *frame) record(ctx context.Context) error {
+func (f *frame) record(ctx context.Context, out jsbridge.Outcome) error {
 	if f.once == nil {
-		return nil
+		return f.entrusted(ctx, out)
 	}
 	ans := f.res.Answer
 	switch {

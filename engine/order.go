@@ -45,7 +45,7 @@ func (f *frame) inside(ctx context.Context) (report jsbridge.Report, err error) 
 	if !commits(report.Outcome) {
 		return report, f.undo(ctx, nil)
 	}
-	if err := f.record(ctx); err != nil { // the answer, beside the work
+	if err := f.record(ctx, report.Outcome); err != nil { // the answer, beside the work
 		return report, f.undo(ctx, err)
 	}
 	if err := f.checkAfter(ctx); err != nil {
@@ -78,7 +78,7 @@ func (f *frame) acquire(ctx context.Context) error {
 		f.joined = true
 		return nil
 	}
-	plan := f.api.Plan
+	plan := f.plan
 	if f.parent != nil {
 		plan.Wait = min(plan.Wait, patience(remaining(f.parent.deadline)))
 	}

@@ -92,8 +92,12 @@ func (t *tree) hops() int {
 	return n
 }
 
-// announce tells the relay of what a commit has left behind.
+// announce tells the relay and the tasks' runner of what a commit has left behind.
 func (s *scope) announce(f *frame) {
+	if len(s.ordered) > 0 {
+		f.tree.e.cfg.Tasks.Submitted(f.call.Tenant, s.ordered)
+		s.ordered = nil
+	}
 	if s.posted {
 		s.posted = false
 		f.tree.e.cfg.Posts.Posted(f.call.Tenant)

@@ -22,6 +22,7 @@ type scope struct {
 	stages    bool             // writes of the frame that began it wait for the commit
 	taken     []taken          // locks taken inside, oldest first
 	posted    bool             // messages go out with the commit
+	ordered   []string         // tasks begin with the commit, if they are kept at all
 	parcel    lockwrap.Effects // staged writes that the release of the lock shall apply
 	committed bool             // what was to be kept has been, under locks that were checked
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"apiengine/budget"
 	"apiengine/jsbridge"
 	"apiengine/lockwrap"
 )
@@ -39,6 +40,7 @@ type frame struct {
 	tree     *tree
 	parent   *frame // nil for the root
 	api      *API
+	plan     budget.Plan
 	call     Call
 	scope    *scope
 	owner    bool // the scope ends with this frame
@@ -57,7 +59,12 @@ type frame struct {
 func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) (err error) {
 	claimed, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
+	plan, err := planOf(&c, api)
+	if err != nil {
+		return err
+	}
 	f := e.frame(c, api, res, floors{})
+	f.plan = plan
 	if done, err := f.claim(claimed, end); done || err != nil { // of the Idempotency-Key
 		return err
 	}
@@ -71,12 +78,12 @@ func (e *Engine) root(ctx context.Context, c Call, api *API, res *Result) (err e
 			f.x.Lock, f.x.Token, f.x.Console, f.x.consoleSize = "", 0, nil, 0
 			once := f.once
 			f = e.frame(c, api, res, f.tree.floors)
-			f.once = once
+			f.plan, f.once = plan, once
 			report, err = f.start(ctx, claimed)
 			l, behind = f.tree.behind(err)
 		}
 		if behind {
-			f.tree.raise(ctx, l, api)
+			f.tree.raise(ctx, l, f)
 		}
 	}
 	e.keepUnknown(claimed, f, err)
@@ -91,17 +98,19 @@ func (e *Engine) frame(c Call, api *API, res *Result, low floors) *frame {
 
 // start is one run of a root, with the locks that it and its nested calls take. The caller's
 // hanging up ends the wait for the lock, and the run until it has begun a transaction; from
-// then on only the deadline, the lease and the end of claimed do (contract.md section 5.3).
+// then on only the deadline, the lease and the end of claimed do (contract.md section 5.3). A
+// slice of a task is ended by its runner at any time.
 func (f *frame) start(ctx, claimed context.Context) (jsbridge.Report, error) {
 	runCtx, cancel := context.WithCancelCause(claimed)
 	defer cancel(nil)
 	f.tree.cancel = cancel
 	stop := context.AfterFunc(ctx, func() {
-		if !f.tree.begun.Load() {
+		if f.call.trust != nil || !f.tree.begun.Load() {
 			cancel(context.Cause(ctx))
 		}
 	})
 	defer stop()
+	defer f.tree.entrust(f.call.trust)()
 	return f.run(runCtx)
 }
 
@@ -127,7 +136,7 @@ func (f *frame) bound() {
 	if f.lease != nil && !f.joined { // else whoever took it is bound by it, and so is this frame
 		sent = f.lease.Sent()
 	}
-	f.deadline = f.api.Plan.RunDeadline(sent, time.Now())
+	f.deadline = f.plan.RunDeadline(sent, time.Now())
 	if p := f.parent; p != nil && p.deadline.Before(f.deadline) {
 		f.deadline = p.deadline // a child has no more than its caller's rest
 	}

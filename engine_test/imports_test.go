@@ -36,13 +36,14 @@ var arrows = map[string][]string{
 
 	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap", "nearest"},
 
+	"tasks":           {"engine", "apis", "budget", "fault", "jsbridge", "lockwrap", "nearest", "store/tenantdb"},
 	"outbox":          {"engine", "fault"},
 	"server":          {"engine", "apis", "fault"},
 	"internal/client": {"apis", "fault"},
 	"examples":        {},
 
 	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "lockwrap/postgres", "lockwrap/etcd", "apis", "store",
-		"store/tenantdb", "cache", "jsbridge", "engine", "outbox", "egress", "server", "internal/client", "examples"},
+		"store/tenantdb", "cache", "jsbridge", "engine", "tasks", "outbox", "egress", "server", "internal/client", "examples"},
 	"cmd/apiengine": {"internal/app"},
 
 	"internal/testserver": {},

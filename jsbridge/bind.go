@@ -15,7 +15,7 @@ import (
 func allFuncs() []Func {
 	var all []Func
 	for _, rows := range [][]Func{cacheFuncs(), dbFuncs(), formFuncs(), apiFuncs(), lockFuncs(), responseFuncs(), globalFuncs(), dateFuncs(),
-		methodFuncs(), encryptFuncs(), useFuncs(), outboxFuncs(), httpFuncs()} {
+		methodFuncs(), encryptFuncs(), useFuncs(), outboxFuncs(), taskFuncs(), httpFuncs()} {
 		all = append(all, rows...)
 	}
 	return all

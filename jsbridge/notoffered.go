@@ -39,7 +39,7 @@ var notOffered = map[string]string{
 	"V8.Method.ExtractZip":           "there are no archives",
 	"V8.Method.RefreshLoginUser":     "who calls is read from the token at every request; nothing is cached",
 	"V8.Method.ClearUserLoginInfo":   "revoke the token in the admin API",
-	"V8.Method.SaveScheduleJob":      "schedules are not in this version; let a scheduler of yours call the API",
+	"V8.Method.SaveScheduleJob":      "set Schedule in the definition of the API that is to run, or submit a task with RunAt",
 	"V8.FormEngine.GetTableDataTree": "read with GetTableData and nest the rows in the script",
 	"V8.FormEngine.GetFieldData":     "the columns are the database's own",
 	"V8.FormEngine.AddTable":         "tables are made by schema files",
@@ -54,6 +54,6 @@ var notOffered = map[string]string{
 	"statement.ToFirst":              "use First()",
 	"statement.ToList":               "use ToArray()",
 	"System.DateTime":                "use DateNow(), DateFormat() and DateAdd()",
-	"System.Threading":               "a script does not wait; send later work to an API by V8.Outbox",
+	"System.Threading":               "a script does not wait; submit a task with Delay by V8.Task.Submit",
 	"System.IO":                      "there are no files",
 }

@@ -29,11 +29,21 @@ type Env struct {
 	Secret func(ctx context.Context, name string) (string, error)
 	Cache  Cache
 	Outbox Outbox
+	Tasks  Tasks
 	HTTP   HTTP
 	DB     func(name string) (Database, error) // "" is V8.Db, else V8.Dbs.<name>
 	Invoke func(ctx context.Context, key string, param json.RawMessage) (json.RawMessage, error)
+	// Report hears V8.Method.UpdateBackgroundTask; nil: the run is no slice of a task.
+	Report func(Progress)
 	// Library finds the script of V8.Use by its name, in any case; it is asked once a run.
 	Library func(ctx context.Context, name string) (*Program, error)
+}
+
+// Progress is what V8.Method.UpdateBackgroundTask tells; a nil number was not given.
+type Progress struct {
+	Current, Total *int64
+	Msg            string
+	Log            []string
 }
 
 // Request is V8.Request.

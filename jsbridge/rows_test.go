@@ -46,6 +46,9 @@ var rowCalls = map[string]rowCall{
 	"Outbox.Send": {args: []string{`{EventId: 'e1', Type: 't', Data: {a: 1}, Target: 'api'}`}, want: `true`, wrong: map[int]string{0: `'x'`}},
 	"Inbox.Once":  {args: []string{`'e1'`}, want: `true`},
 
+	"Task.Submit":                 {args: []string{`{ApiEngineKey: 'import', Param: {a: 1}, Delay: 5}`}, want: `{"Id":"t1","Status":"Pending"}`, wrong: map[int]string{0: `'x'`}},
+	"Method.UpdateBackgroundTask": {args: []string{`{Current: 5, Total: 10, Msg: 'half', Log: ['a']}`}, want: `true`, wrong: map[int]string{0: `{Current: -1}`}},
+
 	"ApiEngine.Run": {args: []string{`'child'`, `{a: 1}`}, want: `{"child":{"a":1}}`, wrong: map[int]string{0: `5`, 1: `'x'`}},
 	"Use":           {args: []string{`'lib/money'`}, want: `{"unit":"cent"}`},
 	"Secret":        {args: []string{`'k'`}, want: `"secret k"`},
@@ -128,13 +131,21 @@ type (
 func (post) Send(context.Context, Event) (bool, error)  { return true, nil }
 func (post) Once(context.Context, string) (bool, error) { return true, nil }
 
+// clerk keeps every task.
+type clerk struct{}
+
+func (clerk) Submit(context.Context, json.RawMessage) (json.RawMessage, error) {
+	return json.RawMessage(`{"Id":"t1","Status":"Pending"}`), nil
+}
+
 func (echo) Do(_ context.Context, r HTTPRequest) (HTTPResponse, error) {
 	return HTTPResponse{Status: 200, Body: []byte(r.Method + " " + r.URL)}, nil
 }
 
 func rowEnv() *Env {
 	e := env()
-	e.Outbox, e.HTTP = post{}, echo{}
+	e.Outbox, e.Tasks, e.HTTP = post{}, clerk{}, echo{}
+	e.Report = func(Progress) {}
 	e.Cache = &memCache{strings: map[string]string{"k": "5"}, hashes: map[string]map[string]string{"h": {"f": "1"}}}
 	e.DB = func(string) (Database, error) { return &onForm{fakeDB{rows: `[{"a":1}]`, n: 1}}, nil }
 	e.Lock = &fakeLock{}

@@ -17,8 +17,10 @@ var results = map[string]string{
 	"Secret": "string", "Lock.RemainingMs": "number", "Lock.IsHeld": "boolean", "Lock.EnsureHeld": "true",
 	"Response.Status": "void", "Response.Header": "void", "Response.Redirect": "void",
 	"Method.GetTimestamp": "number", "Method.AddSysLog": "V8Answer", "Method.ParseWhere": "any[]",
-	"Method.GetCurrentToken": "{ OsClient: string; CurrentUser: any; Token: string } | null",
-	"Http.GetResponse":       httpAnswer, "Http.PostResponse": httpAnswer, "Http.PutResponse": httpAnswer, "Http.PatchResponse": httpAnswer, "Http.DeleteResponse": httpAnswer,
+	"Method.UpdateBackgroundTask": "boolean",
+	"Task.Submit":                 "{ Id: string; Status: string }",
+	"Method.GetCurrentToken":      "{ OsClient: string; CurrentUser: any; Token: string } | null",
+	"Http.GetResponse":            httpAnswer, "Http.PostResponse": httpAnswer, "Http.PutResponse": httpAnswer, "Http.PatchResponse": httpAnswer, "Http.DeleteResponse": httpAnswer,
 	".System.Convert.FromBase64String":        "any",
 	".System.Text.Encoding.UTF8.GetBytes":     "Uint8Array",
 	".System.Text.Encoding.UTF8.GetByteCount": "number",
@@ -28,7 +30,7 @@ const httpAnswer = "{ StatusCode: number; Content: string; Headers: Record<strin
 
 // spaceResults are the results of what is not in results, by namespace.
 var spaceResults = map[string]string{"Cache": "boolean", "FormEngine": "V8Answer", "Method": "string", "EncryptHelper": "string", "Base64": "string",
-	"Http": "string", "Outbox": "boolean", "Inbox": "boolean",
+	"Http": "string", "Outbox": "boolean", "Inbox": "boolean", "Task": "any",
 	"": "string"}
 
 // propertyTypes are the TypeScript types of V8's properties.

@@ -40,6 +40,9 @@ type Target struct {
 	DB       *sql.DB
 	Postgres bool
 	LockPath string // a file of its own that starting processes queue at
+	// Beside makes the tables that others keep in the database, when the platform's are
+	// there and the lock is still held; nil: none. Of an applied one it must do nothing.
+	Beside func(ctx context.Context) error
 }
 
 // Up applies every pending migration and returns the names of those it applied. It waits,
@@ -66,7 +69,10 @@ func Up(ctx context.Context, t Target) (applied []string, err error) {
 	for _, r := range results {
 		applied = append(applied, path.Base(r.Source.Path))
 	}
-	return applied, nil
+	if t.Beside != nil {
+		err = t.Beside(ctx)
+	}
+	return applied, err
 }
 
 // Status returns the names of the applied and of the pending migrations, in order. It

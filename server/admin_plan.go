@@ -7,7 +7,10 @@ import (
 
 func planRoutes(p Planner) []route {
 	return []route{{http.MethodPost, "/definitions/{key}/plan", RoleViewer, ofTenant, func(c *adminCall) (answer, error) {
-		var in struct{ Param json.RawMessage }
+		var in struct {
+			Param json.RawMessage
+			Task  bool
+		}
 		if err := c.decode(&in); err != nil {
 			return answer{}, err
 		}
@@ -15,7 +18,7 @@ func planRoutes(p Planner) []route {
 		if err != nil {
 			return answer{}, err
 		}
-		plan, err := p.Plan(c.ctx, c.tenant, c.param("key"), param)
+		plan, err := p.Plan(c.ctx, PlanQuery{Tenant: c.tenant, Key: c.param("key"), Param: param, Task: in.Task})
 		return answer{data: plan}, err
 	}}}
 }

@@ -14,7 +14,14 @@ import (
 type Planner interface {
 	// Plan returns a value whose JSON is the answer: Lock, LeaseMs, WaitMs, RenewMs,
 	// HoldMs, RunMs, MarginMs, Why.
-	Plan(ctx context.Context, tenant, key string, param json.RawMessage) (any, error)
+	Plan(ctx context.Context, q PlanQuery) (any, error)
+}
+
+// PlanQuery names a call to be explained.
+type PlanQuery struct {
+	Tenant, Key string
+	Param       json.RawMessage
+	Task        bool // as a slice of a background task, not as an ordinary call
 }
 
 type runner struct{ engine Invoker }

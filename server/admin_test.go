@@ -76,8 +76,8 @@ func (f fakeDefinitions) Rollback(_ context.Context, r server.RollbackRequest) (
 
 type fakePlanner struct{ *said }
 
-func (f fakePlanner) Plan(_ context.Context, tenant, key string, param json.RawMessage) (any, error) {
-	f.say("plan %s %s %s", tenant, key, param)
+func (f fakePlanner) Plan(_ context.Context, q server.PlanQuery) (any, error) {
+	f.say("plan %s %s %s", q.Tenant, q.Key, q.Param)
 	return map[string]any{"LeaseMs": 30000}, nil
 }
 

@@ -23,6 +23,7 @@ type NewToken struct {
 	Tenant    string
 	Name      string
 	Roles     []string
+	Scopes    []string
 	ExpiresAt *time.Time
 	By        string
 }
@@ -33,6 +34,7 @@ type TokenInfo struct {
 	Tenant    string
 	Name      string
 	Roles     []string
+	Scopes    []string
 	CreatedAt time.Time
 	ExpiresAt *time.Time `json:",omitempty"`
 	RevokedAt *time.Time `json:",omitempty"`
@@ -65,13 +67,14 @@ func (t tokens) create(c *adminCall) (answer, error) {
 	var in struct {
 		Name       string
 		Roles      []string
+		Scopes     []string
 		ExpiresAt  *time.Time
 		AllTenants bool // a token for every tenant
 	}
 	if err := c.decode(&in); err != nil {
 		return answer{}, err
 	}
-	n := NewToken{Tenant: c.tenant, Name: in.Name, Roles: in.Roles, ExpiresAt: in.ExpiresAt, By: c.by()}
+	n := NewToken{Tenant: c.tenant, Name: in.Name, Roles: in.Roles, Scopes: in.Scopes, ExpiresAt: in.ExpiresAt, By: c.by()}
 	switch {
 	case in.Name == "":
 		return answer{}, refuse(fault.BadRequest, "Name is missing").with(map[string]any{"Field": "Name"})
@@ -81,6 +84,9 @@ func (t tokens) create(c *adminCall) (answer, error) {
 		return answer{}, refuse(fault.Forbidden, "a token of one tenant cannot make one for every tenant")
 	case in.AllTenants:
 		n.Tenant = ""
+	}
+	if err := checkScopes(in.Scopes); err != nil {
+		return answer{}, err
 	}
 	plain, info, err := t.port.Create(c.ctx, n)
 	if err != nil {

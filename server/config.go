@@ -58,8 +58,11 @@ type Config struct {
 	Admin  Admin
 	// Outcomes tells what became of runs; nil: its route does not exist.
 	Outcomes Outcomes
-	Checks   []Check // of /readyz
-	Log      *slog.Logger
+	// Tasks and Schedules: without them their routes do not exist.
+	Tasks     Tasks
+	Schedules Schedules
+	Checks    []Check // of /readyz
+	Log       *slog.Logger
 
 	Addr           string         // of HTTPServer; default 127.0.0.1:8080
 	MaxBody        int64          // bytes of a request body; default 10 MiB
@@ -72,6 +75,7 @@ type Config struct {
 	AuthFailures   int            // bad credentials in a row from one address before 429; default 20, refilled one a second
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts; default none
 	Answers        AnswerPolicy   // what scripts may set on an answer
+	Events         EventsConfig   // limits of streams
 	Always200      bool           // refusals of the data plane are sent with status 200
 }
 
@@ -81,7 +85,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	s := &Server{cfg: cfg, failures: newBackoff(cfg.AuthFailures), conns: newConnLimit(cfg)}
+	s := &Server{cfg: cfg, failures: newBackoff(cfg.AuthFailures), conns: newConnLimit(cfg), drained: make(chan struct{})}
 	if cfg.JWT != nil {
 		v, err := newVerifier(*cfg.JWT, cfg.Log)
 		if err != nil {
@@ -104,6 +108,7 @@ func (c *Config) fill() {
 	c.CheckTimeout = cmp.Or(c.CheckTimeout, time.Second)
 	c.MaxConnsPerIP = cmp.Or(c.MaxConnsPerIP, 1000)
 	c.AuthFailures = cmp.Or(c.AuthFailures, 20)
+	c.Events.fill()
 }
 
 func (c *Config) check() error {
@@ -134,5 +139,5 @@ func (c *Config) check() error {
 		}
 		seen[ch.Name] = true
 	}
-	return c.Answers.check()
+	return errors.Join(c.Events.check(), c.Answers.check())
 }

@@ -24,6 +24,7 @@ type exchange struct {
 	executionID string // empty until a run began
 	always200   bool   // of this plane
 	admin       bool   // the caller may see stacks
+	streaming   func() // sends the body instead of reply.body; it has no end yet
 
 	// Values of answer headers: one array instead of a slice for each header.
 	values [8]string
@@ -77,6 +78,10 @@ func (x *exchange) send(rep reply) {
 	x.set("X-Content-Type-Options", "nosniff")
 	if rep.ctype != "" {
 		x.set("Content-Type", rep.ctype)
+	}
+	if x.streaming != nil {
+		x.stream(rep.status)
+		return
 	}
 	bodyless := rep.status == http.StatusNoContent || rep.status == http.StatusNotModified
 	if !bodyless {

@@ -12,7 +12,8 @@ import (
 // Identity is who a credential is for. The zero Identity is an anonymous caller.
 type Identity struct {
 	engine.Caller
-	Tenant string // empty: every tenant
+	Tenant string   // empty: every tenant
+	Scopes []string // what it may do beside calling APIs
 	// NoAdmin keeps its roles from counting on the admin API: an issuer's "admin" is the
 	// business's, not the platform's.
 	NoAdmin bool

@@ -144,7 +144,8 @@ func (v *verifier) verify(ctx context.Context, plain string) (Identity, error) {
 			return Identity{}, because(fmt.Errorf("no usable %s", v.cfg.TenantClaim))
 		}
 	}
-	id := Identity{Tenant: tenant, NoAdmin: !v.cfg.AdminAPI, Caller: engine.Caller{ID: subject, Roles: names(claims[v.cfg.RolesClaim])}}
+	id := Identity{Tenant: tenant, NoAdmin: !v.cfg.AdminAPI, Caller: engine.Caller{ID: subject, Issuer: v.cfg.Issuer, Roles: names(claims[v.cfg.RolesClaim])}}
+	id.Scopes = append(names(claims["scope"]), names(claims["scp"])...)
 	id.Account, _ = claims[v.cfg.AccountClaim].(string)
 	id.Name, _ = claims[v.cfg.NameClaim].(string)
 	return id, nil

@@ -17,6 +17,8 @@ type Server struct {
 	failures *backoff
 	conns    *connLimit
 	draining atomic.Bool
+	drained  chan struct{} // closed when draining begins
+	streams  atomic.Int64  // of events, under way
 }
 
 // Handler serves the data plane, the admin API and health.
@@ -40,8 +42,13 @@ func (s *Server) HTTPServer() *http.Server {
 	}
 }
 
-// Drain makes /readyz fail and refuses new calls of the data plane; running ones go on.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Drain makes /readyz fail and refuses new calls of the data plane and of tasks; running ones
+// go on, but streams of events end.
+func (s *Server) Drain() {
+	if !s.draining.Swap(true) {
+		close(s.drained)
+	}
+}
 
 // Close ends what New began.
 func (s *Server) Close() {
@@ -58,6 +65,7 @@ func (s *Server) routes() http.Handler {
 	m.Head("/readyz", s.handle((*exchange).readyz))
 	s.mountAdmin(m)
 	s.mountOutcome(m)
+	s.mountTasks(m)
 	call := s.handle((*exchange).call)
 	m.Handle("/apiengine/*", call)
 	m.NotFound(call)

@@ -25,6 +25,9 @@ type Config struct {
 	Sync       string        // SQLite only: "full" (default; survives a power cut) or "normal" (a crash)
 	Pool       *pgxpool.Pool // set: PostgreSQL, schema _apiengine_platform. The caller closes it
 	SecretKey  []byte        // 32 bytes, encrypts the secrets; without it secrets are refused
+	// Beside makes the tables that others keep in the same database, under the lock of the
+	// migrations; sqlite is nil on PostgreSQL. nil: none.
+	Beside func(ctx context.Context, sqlite *sql.DB) error
 }
 
 // Store is the platform's database. It is safe for concurrent use.
@@ -32,6 +35,7 @@ type Store struct {
 	read, write *sql.DB // one and the same on PostgreSQL
 	target      migrations.Target
 	names       *strings.Replacer // {table} -> the table's name in this dialect
+	clock       string            // microseconds since 1970, by the database
 	sealer      *sealer           // nil without a key
 	tokens      *tokenCache
 }
@@ -48,6 +52,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.sealer = sealer
+	if cfg.Beside != nil {
+		s.target.Beside = func(ctx context.Context) error { return cfg.Beside(ctx, s.Queue()) }
+	}
 	if s.tokens, err = newTokenCache(); err != nil {
 		return nil, errors.Join(err, s.closeDB())
 	}
@@ -69,6 +76,7 @@ func connect(cfg Config) (*Store, error) {
 			read: db, write: db,
 			target: migrations.Target{DB: db, Postgres: true},
 			names:  strings.NewReplacer("{", migrations.Schema+".", "}", ""),
+			clock:  "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
 		}, nil
 	case cfg.SQLitePath != "":
 		read, write, err := openSQLite(cfg.SQLitePath, cfg.Sync)
@@ -79,6 +87,7 @@ func connect(cfg Config) (*Store, error) {
 			read: read, write: write,
 			target: migrations.Target{DB: write, LockPath: cfg.SQLitePath + ".migrate"},
 			names:  strings.NewReplacer("{", "", "}", ""),
+			clock:  "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 		}, nil
 	}
 	return nil, errors.New("store: Config.SQLitePath or Config.Pool is missing")

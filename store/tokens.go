@@ -26,6 +26,7 @@ type Token struct {
 	Tenant    string // empty: valid for the whole platform
 	Name      string
 	Roles     []string   // shared by callers: not to be changed
+	Scopes    []string   // what it may do beside calling APIs; shared too
 	CreatedAt time.Time  // UTC
 	ExpiresAt *time.Time // nil: never
 	RevokedAt *time.Time // nil: not revoked
@@ -36,6 +37,7 @@ type NewToken struct {
 	Tenant    string // empty: valid for the whole platform
 	Name      string // for people, at most 100 bytes
 	Roles     []string
+	Scopes    []string
 	ExpiresAt *time.Time // nil: never; else in the future
 }
 
@@ -61,19 +63,19 @@ func tokenID(plain string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-const tokenColumns = "id, tenant, name, roles, created_at, expires_at, revoked_at"
+const tokenColumns = "id, tenant, name, roles, scopes, created_at, expires_at, revoked_at"
 
 // scanToken scans tokenColumns and, after them, what more points to.
 func scanToken(row scanner, more ...any) (t Token, err error) {
-	var roles string
+	var roles, scopes string
 	var created int64
 	var expires, revoked sql.NullInt64
-	err = row.Scan(append([]any{&t.ID, &t.Tenant, &t.Name, &roles, &created, &expires, &revoked}, more...)...)
+	err = row.Scan(append([]any{&t.ID, &t.Tenant, &t.Name, &roles, &scopes, &created, &expires, &revoked}, more...)...)
 	if err != nil {
 		return Token{}, err
 	}
 	t.CreatedAt, t.ExpiresAt, t.RevokedAt = fromMicros(created), optionalTime(expires), optionalTime(revoked)
-	return t, json.Unmarshal([]byte(roles), &t.Roles)
+	return t, errors.Join(json.Unmarshal([]byte(roles), &t.Roles), json.Unmarshal([]byte(scopes), &t.Scopes))
 }
 
 func optionalTime(us sql.NullInt64) *time.Time {
@@ -90,7 +92,7 @@ func (s *Store) CreateToken(ctx context.Context, in NewToken) (plain string, t T
 		return "", Token{}, err
 	}
 	plain = NewTokenText()
-	t = Token{ID: tokenID(plain), Tenant: in.Tenant, Name: in.Name, Roles: in.Roles, CreatedAt: now(), ExpiresAt: in.ExpiresAt}
+	t = Token{ID: tokenID(plain), Tenant: in.Tenant, Name: in.Name, Roles: in.Roles, Scopes: in.Scopes, CreatedAt: now(), ExpiresAt: in.ExpiresAt}
 	err = s.update(ctx, "create token", func(tx *tx) error {
 		if t.Tenant != "" {
 			if err := tx.tenantExists(t.Tenant); err != nil {
@@ -115,13 +117,8 @@ func (in *NewToken) check() (err error) {
 	if err := checkText("Name", in.Name, 100); err != nil {
 		return err
 	}
-	for _, role := range in.Roles {
-		if err := checkText("Roles", role, 100); err != nil {
-			return err
-		}
-		if role == "" {
-			return fault.New(fault.BadRequest, "Roles holds an empty name")
-		}
+	if err := errors.Join(checkNames("Roles", in.Roles), checkNames("Scopes", in.Scopes)); err != nil {
+		return err
 	}
 	if in.ExpiresAt != nil {
 		at := in.ExpiresAt.UTC().Truncate(time.Microsecond)
@@ -132,12 +129,31 @@ func (in *NewToken) check() (err error) {
 	return nil
 }
 
+func checkNames(field string, names []string) error {
+	for _, n := range names {
+		if err := checkText(field, n, 100); err != nil {
+			return err
+		}
+		if n == "" {
+			return fault.New(fault.BadRequest, "%s holds an empty name", field)
+		}
+	}
+	return nil
+}
+
+// listText is a list as it is stored.
+func listText(list []string) (string, error) {
+	text, err := json.Marshal(append([]string{}, list...))
+	return string(text), err
+}
+
 // insertToken reports false when a token of that id or slot exists.
 func (t *tx) insertToken(tok Token, plain string, slot sql.NullString) (bool, error) {
-	if tok.Roles == nil {
-		tok.Roles = []string{}
+	roles, err := listText(tok.Roles)
+	if err != nil {
+		return false, err
 	}
-	roles, err := json.Marshal(tok.Roles)
+	scopes, err := listText(tok.Scopes)
 	if err != nil {
 		return false, err
 	}
@@ -146,9 +162,9 @@ func (t *tx) insertToken(tok Token, plain string, slot sql.NullString) (bool, er
 	if tok.ExpiresAt != nil {
 		expires = sql.NullInt64{Int64: tok.ExpiresAt.UnixMicro(), Valid: true}
 	}
-	n, err := t.exec(`INSERT INTO {tokens} (id, hash, tenant, name, roles, slot, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		tok.ID, hash[:], tok.Tenant, tok.Name, string(roles), slot, tok.CreatedAt.UnixMicro(), expires)
+	n, err := t.exec(`INSERT INTO {tokens} (id, hash, tenant, name, roles, scopes, slot, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		tok.ID, hash[:], tok.Tenant, tok.Name, roles, scopes, slot, tok.CreatedAt.UnixMicro(), expires)
 	return n == 1, err
 }
 

@@ -77,8 +77,11 @@ func storedAll(list []store.Definition, err error) ([]server.StoredDefinition, e
 
 type planner struct{ *engine.Engine }
 
-func (p planner) Plan(_ context.Context, tenant, key string, param json.RawMessage) (any, error) {
-	return p.Explain(tenant, key, param)
+func (p planner) Plan(_ context.Context, q server.PlanQuery) (any, error) {
+	if q.Task {
+		return p.ExplainTask(q.Tenant, q.Key, q.Param)
+	}
+	return p.Explain(q.Tenant, q.Key, q.Param)
 }
 
 type adminSchema struct{ *databases }
@@ -146,7 +149,7 @@ func (t adminTokens) List(ctx context.Context, tenant string) ([]server.TokenInf
 }
 
 func (t adminTokens) Create(ctx context.Context, n server.NewToken) (string, server.TokenInfo, error) {
-	plain, made, err := t.CreateToken(ctx, store.NewToken{Tenant: n.Tenant, Name: n.Name, Roles: n.Roles, ExpiresAt: n.ExpiresAt})
+	plain, made, err := t.CreateToken(ctx, store.NewToken{Tenant: n.Tenant, Name: n.Name, Roles: n.Roles, Scopes: n.Scopes, ExpiresAt: n.ExpiresAt})
 	return plain, tokenInfo(made), err
 }
 
@@ -164,7 +167,7 @@ func (t adminTokens) Revoke(ctx context.Context, tenant, id string) error {
 }
 
 func tokenInfo(t store.Token) server.TokenInfo {
-	return server.TokenInfo{Id: t.ID, Tenant: t.Tenant, Name: t.Name, Roles: t.Roles,
+	return server.TokenInfo{Id: t.ID, Tenant: t.Tenant, Name: t.Name, Roles: t.Roles, Scopes: t.Scopes,
 		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt}
 }
 
@@ -174,8 +177,8 @@ func (t adminTokens) Authenticate(ctx context.Context, plain string) (server.Ide
 	if err != nil {
 		return server.Identity{}, err
 	}
-	return server.Identity{Tenant: found.Tenant,
-		Caller: engine.Caller{ID: found.ID, Account: found.Name, Name: found.Name, Roles: found.Roles}}, nil
+	return server.Identity{Tenant: found.Tenant, Scopes: found.Scopes,
+		Caller: tokenCaller(found)}, nil
 }
 
 type adminTenants struct {
@@ -224,4 +227,9 @@ func (s adminSecrets) Set(ctx context.Context, tenant, name, value string) error
 
 func (s adminSecrets) Delete(ctx context.Context, tenant, name string) error {
 	return s.DeleteSecret(ctx, tenant, name)
+}
+
+// tokenCaller is who a token is for.
+func tokenCaller(t store.Token) engine.Caller {
+	return engine.Caller{ID: t.ID, Account: t.Name, Name: t.Name, Roles: t.Roles}
 }

@@ -28,6 +28,7 @@ import (
 	"apiengine/outbox"
 	"apiengine/server"
 	"apiengine/store"
+	"apiengine/tasks"
 )
 
 // App is everything that one node runs.
@@ -46,6 +47,7 @@ type App struct {
 	outside   *egress.Client
 	reach     *reach
 	relay     *outbox.Relay
+	tasks     *tasks.Runner
 	listening atomic.Pointer[netip.AddrPort] // where Serve listens
 	newToken  string                         // the admin token that this start made, to be shown once
 
@@ -66,7 +68,7 @@ func Open(ctx context.Context, s Settings, log *slog.Logger) (a *App, err error)
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openOutside, a.openEngine, a.openRelay, a.openServer, a.openAdmin,
+		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openOutside, a.openEngine, a.openTasks, a.openRelay, a.openServer, a.openAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return a, err
@@ -106,7 +108,8 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := store.Config{SQLitePath: filepath.Join(s.DataDir, "apiengine.db"), Sync: s.SqliteSync, SecretKey: key}
+	cfg := store.Config{SQLitePath: filepath.Join(s.DataDir, "apiengine.db"), Sync: s.SqliteSync, SecretKey: key,
+		Beside: a.makeQueue}
 	if s.DatabaseURL != "" {
 		if a.pool, err = openPool(ctx, s.DatabaseURL); err != nil {
 			return err
@@ -155,7 +158,7 @@ func (a *App) openEngine(ctx context.Context) error {
 	a.Engine, err = engine.New(engine.Config{
 		Catalog: catalog, Locks: a.locks, Bridge: a.bridge, Databases: a.databases, Caches: caches,
 		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
-		Posts: posts{a}, HTTP: scriptHTTP{a}, MaxHTTP: a.Settings.HTTPMaxCalls,
+		Posts: posts{a}, Tasks: tasks.Scripts{Runner: func() *tasks.Runner { return a.tasks }}, HTTP: scriptHTTP{a}, MaxHTTP: a.Settings.HTTPMaxCalls,
 		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
 		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers, ClaimLease: a.Settings.ClaimLease,
 	})

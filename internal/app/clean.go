@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"apiengine/budget"
+	"apiengine/store/tenantdb"
 )
 
 const (
@@ -16,12 +17,18 @@ const (
 	cleanEvery = time.Hour
 )
 
+// ages are how long things are kept.
+type ages struct {
+	guards time.Duration // of locks that nobody has used
+	tasks  time.Duration // that are over
+}
+
 // cleaned hears what a round has removed of one kind, and what went wrong.
 type cleaned func(tenant, what string, removed int64, err error)
 
 // keepClean removes what has had its time from every tenant's database that this node has
 // opened, until ctx ends. A failure is logged, and the next round tries again.
-func (d *databases) keepClean(ctx context.Context, log cleaned) error {
+func (d *databases) keepClean(ctx context.Context, age ages, log cleaned) error {
 	tick := time.NewTicker(cleanEvery)
 	defer tick.Stop()
 	for {
@@ -29,21 +36,33 @@ func (d *databases) keepClean(ctx context.Context, log cleaned) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			d.clean(ctx, fenceAge, log)
+			d.clean(ctx, age, log)
 		}
 	}
 }
 
-func (d *databases) clean(ctx context.Context, age time.Duration, log cleaned) {
+func (d *databases) clean(ctx context.Context, age ages, log cleaned) {
 	d.mu.Lock()
 	open := maps.Clone(d.open)
 	d.mu.Unlock()
 	for tenant, db := range open {
-		guards, err := db.CleanFence(ctx, age)
+		guards, err := db.CleanFence(ctx, age.guards)
 		log.hear(tenant, "guard rows", int64(guards), err)
 		answers, err := db.ForgetAnswers(ctx)
 		log.hear(tenant, "kept answers", answers, err)
+		tasks, err := forgetTasks(ctx, db, age.tasks)
+		log.hear(tenant, "tasks", tasks, err)
 	}
+}
+
+// forgetTasks removes all tasks that ended longer ago than keep, some at a time.
+func forgetTasks(ctx context.Context, db *tenantdb.DB, keep time.Duration) (removed int64, err error) {
+	for more := true; more && err == nil; {
+		var n int64
+		n, more, err = db.ForgetTasks(ctx, keep)
+		removed += n
+	}
+	return removed, err
 }
 
 func (c cleaned) hear(tenant, what string, removed int64, err error) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"apiengine/store/tenantdb"
 )
@@ -33,6 +34,12 @@ func TestCleanVisitsEveryTenant(t *testing.T) {
 		if err == nil {
 			err = tx.Commit(context.Background())
 		}
+		if err == nil {
+			_, _, err = db.AddTask(t.Context(), tenantdb.NewTask{ID: "t", API: "a", Param: []byte("{}"), Principal: []byte("{}"), Source: "api"})
+		}
+		if err == nil {
+			_, err = db.CancelTask(t.Context(), "t")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,13 +51,13 @@ func TestCleanVisitsEveryTenant(t *testing.T) {
 		}
 		removed[tenant+" "+what] += int(n)
 	}
-	d.clean(t.Context(), fenceAge, note)
+	d.clean(t.Context(), ages{fenceAge, time.Hour}, note)
 	if want := map[string]int{"a kept answers": 1, "b kept answers": 1}; !maps.Equal(removed, want) {
 		t.Errorf("guard rows of this minute stay, answers that are over go: %v", removed)
 	}
 	clear(removed)
-	d.clean(t.Context(), -fenceAge, note)
-	if want := map[string]int{"a guard rows": 1, "b guard rows": 1}; !maps.Equal(removed, want) {
+	d.clean(t.Context(), ages{-fenceAge, -time.Hour}, note)
+	if want := map[string]int{"a guard rows": 1, "b guard rows": 1, "a tasks": 1, "b tasks": 1}; !maps.Equal(removed, want) {
 		t.Errorf("removed %v", removed)
 	}
 }

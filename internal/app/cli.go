@@ -36,6 +36,7 @@ type commands struct {
 	Token   tokenCmd   `cmd:"" help:"Make, list and revoke tokens."`
 	Tenant  tenantCmd  `cmd:"" help:"Make and list tenants, and say what each may reach."`
 	Outbox  outboxCmd  `cmd:"" help:"List messages of the outbox, deliver them again, give them up."`
+	Task    taskCmd    `cmd:"" help:"Order background tasks, list and follow them, cancel them, try them again."`
 	Locks   locksCmd   `cmd:"" help:"Show the held locks, or take one away."`
 	SQL     sqlCmd     `cmd:"" name:"sql" help:"Run one statement in a tenant's database."`
 	Show    configCmd  `cmd:"" name:"config" help:"Show every setting and where it comes from; secrets are masked."`

@@ -173,6 +173,7 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 type planCmd struct {
 	remote
 	call
+	Task bool `help:"As a slice of a background task, whose leases are renewed."`
 }
 
 // Run implements the command.
@@ -181,7 +182,7 @@ func (c *planCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := c.client().Plan(ctx, c.Key, param)
+	found, err := c.client().Plan(ctx, client.PlanRequest{Key: c.Key, Param: param, Task: c.Task})
 	return show(io, c.JSON, found, err)
 }
 
@@ -195,13 +196,14 @@ type tokenCreateCmd struct {
 	remote
 	Name    string        `arg:"" help:"What the token is for."`
 	Roles   []string      `name:"role" help:"Roles, for ApiRole; admin, author and viewer also open the admin API."`
+	Scopes  []string      `name:"scope" help:"What the token may do beside calling APIs: tasks:submit, tasks:manage."`
 	Expires time.Duration `help:"End the token after this time, such as 720h; none: never."`
 	Every   bool          `name:"all-tenants" help:"Make a token for every tenant; only such a token can."`
 }
 
 // Run implements the command.
 func (c *tokenCreateCmd) Run(ctx context.Context, io streams) error {
-	t := client.NewToken{Name: c.Name, Roles: c.Roles, AllTenants: c.Every}
+	t := client.NewToken{Name: c.Name, Roles: c.Roles, Scopes: c.Scopes, AllTenants: c.Every}
 	if c.Expires < 0 {
 		return &SettingError{"expires", "must not be negative"}
 	}

@@ -22,12 +22,12 @@ func (a *App) openRelay(context.Context) (err error) {
 	return err
 }
 
-// deliver runs the relay until the node is told to end, or a part of it has failed.
-func (a *App) deliver(ctx, background context.Context) error {
+// until runs a part until the node is told to end, or another part of it has failed.
+func until(ctx, background context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(background, cancel)()
-	return a.relay.Run(ctx)
+	return run(ctx)
 }
 
 func leaseProblem(d time.Duration) string {

@@ -46,6 +46,8 @@ func (a *App) openServer(context.Context) (err error) {
 			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}, Outbox: adminOutbox{a}, Egress: adminEgress{a},
 			Locks: adminLocks{a.locks, a.Store}, Audit: adminAudit{a.Store}},
 		Outcomes:  a.outcomes,
+		Tasks:     taskAPI{a.tasks},
+		Schedules: scheduleAPI{a.tasks},
 		Checks:    a.checks(),
 		Answers:   server.AnswerPolicy{RedirectHosts: s.RedirectHosts},
 		Always200: s.StatusMode == "always200",
@@ -76,6 +78,7 @@ func (a *App) checks() []server.Check {
 			return err
 		}},
 		{Name: "scripts", Func: a.stuck},
+		{Name: "tasks", Func: a.overrun},
 	}
 }
 
@@ -91,13 +94,14 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	defer stop()
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return a.library.follow(background) })
-	group.Go(func() error { return a.databases.keepClean(background, a.cleaned) })
+	group.Go(func() error { return a.databases.keepClean(background, ages{fenceAge, a.Settings.TaskKeep}, a.cleaned) })
 	group.Go(func() error { return a.outcomes.follow(background) })
 	if err := a.loadFolders(background, group); err != nil {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())
 	}
-	group.Go(func() error { return a.deliver(ctx, background) })
+	group.Go(func() error { return until(ctx, background, a.relay.Run) })
+	group.Go(func() error { return until(ctx, background, a.tasks.Run) })
 	h, calls := a.server.HTTPServer(), newRunning()
 	h.Handler = calls.count(h.Handler)
 	group.Go(func() error {

@@ -56,6 +56,11 @@ type Settings struct {
 	OutboxKeep     time.Duration `default:"168h" env:"APIENGINE_OUTBOX_KEEP" help:"How long delivered messages are kept; a repeated EventId is known as long."`
 	InboxKeep      time.Duration `default:"2160h" env:"APIENGINE_INBOX_KEEP" help:"How long V8.Inbox.Once remembers."`
 
+	TaskWorkers  int           `default:"0" env:"APIENGINE_TASK_WORKERS" help:"Slices of background tasks that this node runs at a time. 0: twice the processors, at least 4."`
+	TaskAttempts int           `default:"10" env:"APIENGINE_TASK_ATTEMPTS" help:"Tries of a slice before its task is dead, unless the task says otherwise."`
+	TaskBackoff  time.Duration `default:"5s" env:"APIENGINE_TASK_BACKOFF" help:"Pause before the second try of a slice, doubled for each further one up to 60 times as long."`
+	TaskKeep     time.Duration `default:"720h" env:"APIENGINE_TASK_KEEP" help:"How long tasks that are over are kept."`
+
 	JWTIssuer      string `name:"jwt-issuer" env:"APIENGINE_JWT_ISSUER" help:"Issuer whose JWTs are accepted. None: only this server's tokens."`
 	JWTAudience    string `name:"jwt-audience" env:"APIENGINE_JWT_AUDIENCE" help:"Audience that a JWT must have."`
 	JWTKeys        string `name:"jwt-jwks-url" env:"APIENGINE_JWT_JWKS_URL" help:"Address of the issuer's keys (JWKS)."`
@@ -110,6 +115,10 @@ func (s *Settings) Check() error {
 		{"outbox-lease", leaseProblem(s.OutboxLease)},
 		{"outbox-keep", positiveProblem(s.OutboxKeep)},
 		{"inbox-keep", positiveProblem(s.InboxKeep)},
+		{"task-workers", notNegative(int64(s.TaskWorkers))},
+		{"task-attempts", atLeastOne(int64(s.TaskAttempts))},
+		{"task-backoff", positiveProblem(s.TaskBackoff)},
+		{"task-keep", positiveProblem(s.TaskKeep)},
 	}
 	for _, c := range checks {
 		if c.err != "" {
@@ -218,6 +227,13 @@ func schemeProblem(raw string, schemes ...string) string {
 func prefixProblem(p string) string {
 	if p == "" || strings.ContainsAny(p, "{}: \t\n") {
 		return "must not be empty or hold braces, colons or white space"
+	}
+	return ""
+}
+
+func notNegative(n int64) string {
+	if n < 0 {
+		return fmt.Sprintf("must not be negative, not %d", n)
 	}
 	return ""
 }

@@ -16,6 +16,7 @@ import (
 type NewToken struct {
 	Name       string
 	Roles      []string
+	Scopes     []string   `json:",omitempty"`
 	ExpiresAt  *time.Time `json:",omitempty"` // nil: never
 	AllTenants bool       `json:",omitempty"`
 }
@@ -28,6 +29,7 @@ type Token struct {
 	Tenant    string
 	Name      string
 	Roles     []string
+	Scopes    []string
 	CreatedAt time.Time
 	ExpiresAt *time.Time `json:",omitempty"`
 	RevokedAt *time.Time `json:",omitempty"`
@@ -45,13 +47,13 @@ func (t *Token) String() string {
 type Tokens []Token
 
 func (l Tokens) String() string {
-	return table("ID\tTENANT\tNAME\tROLES\tCREATED\tEXPIRES\tREVOKED", len(l), func(i int) []any {
+	return table("ID\tTENANT\tNAME\tROLES\tSCOPES\tCREATED\tEXPIRES\tREVOKED", len(l), func(i int) []any {
 		t := l[i]
 		tenant := t.Tenant
 		if tenant == "" {
 			tenant = "(all)"
 		}
-		return []any{t.Id, tenant, t.Name, strings.Join(t.Roles, ","), day(&t.CreatedAt), day(t.ExpiresAt), day(t.RevokedAt)}
+		return []any{t.Id, tenant, t.Name, strings.Join(t.Roles, ","), strings.Join(t.Scopes, ","), day(&t.CreatedAt), day(t.ExpiresAt), day(t.RevokedAt)}
 	})
 }
 

@@ -1,6 +1,6 @@
 // Package client does what the commands of apiengine that talk to a server do: it keeps
 // a folder of definition files and a server's tenant in step, runs and explains APIs, and
-// handles tokens, tenants and statements, all by the admin API.
+// handles tokens, tenants, statements and tasks, all over HTTP.
 //
 // Every command returns one result value. Its String is for people, its JSON for programs.
 package client
@@ -54,9 +54,10 @@ func (e *ServerError) Public() string { return e.Msg }
 // Details are the particulars that the server gave.
 func (e *ServerError) Details() map[string]any { return e.Fields }
 
-// request is one call of the admin API.
+// request is one call of the admin API, or of another part of the server.
 type request struct {
 	method, path string
+	root         string // what path is below; default adminPrefix
 	header       map[string]string
 	body         any // nil: none
 }
@@ -92,7 +93,7 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 		}
 		body = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, c.url()+adminPrefix+r.path, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, c.url()+cmp.Or(r.root, adminPrefix)+r.path, body)
 	if err != nil {
 		return nil, err
 	}

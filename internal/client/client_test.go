@@ -25,7 +25,7 @@ func TestRunAndPlan(t *testing.T) {
 		t.Fatalf("%v %+v", err, r)
 	}
 	expect(t, "failure", r.String(), "fails.js:7:3: boom \\x1b[31m (script_error, status 500)\nat f\n")
-	p, err := c.Plan(t.Context(), "pay", nil)
+	p, err := c.Plan(t.Context(), PlanRequest{Key: "pay"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestAdmin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "tokens", list.String(), "ID  TENANT  NAME  ROLES          CREATED            EXPIRES  REVOKED\nt1  (all)   ci    author,viewer  2026-01-02 03:04Z  -        -\n")
+	expect(t, "tokens", list.String(), "ID  TENANT  NAME  ROLES          SCOPES  CREATED            EXPIRES  REVOKED\nt1  (all)   ci    author,viewer          2026-01-02 03:04Z  -        -\n")
 	if err := c.RevokeToken(t.Context(), "a/b"); err != nil {
 		t.Error(err)
 	}

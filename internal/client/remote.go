@@ -64,13 +64,13 @@ func (c *Client) put(ctx context.Context, d apis.Definition, ifVersion int) (ver
 		header = map[string]string{"If-Match": strconv.Quote(strconv.Itoa(ifVersion))}
 	}
 	var saved struct{ Version int }
-	err = c.call(ctx, request{http.MethodPut, definitionPath(d.ApiEngineKey), header, json.RawMessage(text)}, &saved)
+	err = c.call(ctx, request{method: http.MethodPut, path: definitionPath(d.ApiEngineKey), header: header, body: json.RawMessage(text)}, &saved)
 	return saved.Version, err
 }
 
 func (c *Client) remove(ctx context.Context, key string, ifVersion int) error {
 	header := map[string]string{"If-Match": strconv.Quote(strconv.Itoa(ifVersion))}
-	return c.call(ctx, request{http.MethodDelete, definitionPath(key), header, nil}, nil)
+	return c.call(ctx, request{method: http.MethodDelete, path: definitionPath(key), header: header}, nil)
 }
 
 func definitionPath(key string) string { return "/definitions/" + url.PathEscape(key) }

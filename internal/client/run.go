@@ -89,6 +89,10 @@ func (r *PlanResult) String() string {
 		row("lock", r.Lock.Identity)
 		row("scope", r.Lock.Scope)
 		row("value", r.Lock.Value)
+	} else {
+		row("lock", "none")
+	}
+	if r.LeaseMs > 0 {
 		row("lease", span(r.LeaseMs))
 		row("wait cap", span(r.WaitMs))
 		if row("longest hold", span(r.HoldMs)); r.RenewMs > 0 {
@@ -97,8 +101,6 @@ func (r *PlanResult) String() string {
 			row("renewed", "never")
 		}
 		row("margin", span(r.MarginMs))
-	} else {
-		row("lock", "none")
 	}
 	row("run deadline", span(r.RunMs))
 	for _, w := range r.Why {
@@ -107,11 +109,17 @@ func (r *PlanResult) String() string {
 	return b.String()
 }
 
-// Plan explains what a call of key with param would do about its lock, and makes none.
-func (c *Client) Plan(ctx context.Context, key string, param json.RawMessage) (*PlanResult, error) {
+// PlanRequest names a call to be explained; Task: as a slice of a background task.
+type PlanRequest struct {
+	Key   string          `json:"-"`
+	Param json.RawMessage `json:",omitempty"`
+	Task  bool            `json:",omitempty"`
+}
+
+// Plan explains what a call would do about its lock, and makes none.
+func (c *Client) Plan(ctx context.Context, r PlanRequest) (*PlanResult, error) {
 	out := &PlanResult{}
-	body := RunRequest{Param: param}
-	return out, c.call(ctx, request{method: http.MethodPost, path: definitionPath(key) + "/plan", body: body}, out)
+	return out, c.call(ctx, request{method: http.MethodPost, path: definitionPath(r.Key) + "/plan", body: r}, out)
 }
 
 // indent writes JSON for people; a text comes as it is.

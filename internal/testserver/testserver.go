@@ -112,8 +112,12 @@ func FreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// await calls ready until it returns nil, the process ends, or 60 s pass.
+// await calls ready until it returns nil, the process, if there is one, ends, or 60 s pass.
 func await(p *Process, ready func(context.Context) error) error {
+	var done <-chan struct{}
+	if p != nil {
+		done = p.done
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -124,7 +128,7 @@ func await(p *Process, ready func(context.Context) error) error {
 			return nil
 		}
 		select {
-		case <-p.done:
+		case <-done:
 			return fmt.Errorf("the server ended: %w", err)
 		case <-ctx.Done():
 			return err

@@ -18,7 +18,7 @@ func tokenAuthenticates(t *testing.T, open Opener) {
 	later := time.Now().Add(time.Hour)
 	for _, in := range []store.NewToken{
 		{Name: "platform", Roles: []string{store.AdminRole}},
-		{Tenant: "Shop", Name: "till", Roles: []string{"cashier", "仓库"}, ExpiresAt: &later},
+		{Tenant: "Shop", Name: "till", Roles: []string{"cashier", "仓库"}, Scopes: []string{"tasks:submit"}, ExpiresAt: &later},
 		{Tenant: "shop", Name: "no roles"},
 	} {
 		plain, made, err := s.CreateToken(ctx, in)
@@ -29,7 +29,7 @@ func tokenAuthenticates(t *testing.T, open Opener) {
 			t.Errorf("text %q with id %s", plain, made.ID)
 		}
 		got := must(open(t).Authenticate(ctx, plain))(t)
-		if got.Name != in.Name || got.Tenant != strings.ToLower(in.Tenant) || fmt.Sprint(got.Roles) != fmt.Sprint(in.Roles) {
+		if got.Name != in.Name || got.Tenant != strings.ToLower(in.Tenant) || fmt.Sprint(got.Roles) != fmt.Sprint(in.Roles) || fmt.Sprint(got.Scopes) != fmt.Sprint(in.Scopes) {
 			t.Errorf("made from %+v, authenticated as %+v", in, got)
 		}
 		if read := must(s.Token(ctx, made.ID))(t); read.Name != in.Name || !read.CreatedAt.Equal(made.CreatedAt) {
@@ -117,6 +117,7 @@ func badNewTokens(t *testing.T, open Opener) {
 		"a long name":            {store.NewToken{Name: strings.Repeat("n", 101)}, fault.BadRequest},
 		"an empty role":          {store.NewToken{Roles: []string{"a", ""}}, fault.BadRequest},
 		"a role that isn't UTF8": {store.NewToken{Roles: []string{"\xff"}}, fault.BadRequest},
+		"an empty scope":         {store.NewToken{Scopes: []string{""}}, fault.BadRequest},
 		"an end in the past":     {store.NewToken{ExpiresAt: &past}, fault.BadRequest},
 	} {
 		_, _, err := s.CreateToken(t.Context(), c.in)

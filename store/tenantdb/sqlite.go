@@ -62,7 +62,7 @@ var liteOwnTables = append([]string{
 	) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket INTEGER PRIMARY KEY, token INTEGER NOT NULL) STRICT`,
 	liteIdempotency,
-}, strings.Split(liteBox, ";")...)
+}, strings.Split(liteBox+";"+liteTasks, ";")...)
 
 func (b *liteBackend) prepare(ctx context.Context) error {
 	c, err := b.writers.get(ctx)
