@@ -160,7 +160,7 @@ func (a *App) openEngine(ctx context.Context) error {
 		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
 		Posts: posts{a}, Tasks: tasks.Scripts{Runner: func() *tasks.Runner { return a.tasks }}, HTTP: scriptHTTP{a}, MaxHTTP: a.Settings.HTTPMaxCalls,
 		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
-		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers, ClaimLease: a.Settings.ClaimLease,
+		Unknown: a.outcomes.keep, Observe: a.outcomes.recent.observe, KeepAnswers: a.Settings.KeepAnswers, ClaimLease: a.Settings.ClaimLease,
 	})
 	if err != nil {
 		return err
