@@ -29,6 +29,7 @@ type Request struct {
 	Body        []byte        // nil: none
 	Timeout     time.Duration // of the whole exchange; 0: as long as ctx lasts
 	NoRedirects bool          // a redirect is the answer
+	Rules       Rules         // of the tenant whose request it is
 }
 
 // Response is an answer that was read to its end.
@@ -41,7 +42,7 @@ type Response struct {
 // Do sends a request and reads the answer, redirects included, whatever its status. The
 // error is a *RefusedError, a *FailedError, or ctx's cause.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
-	u, err := c.Check(r.URL)
+	u, err := c.CheckFor(r.Rules, r.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.Timeout)
 		defer cancel()
 	}
-	req, err := http.NewRequestWithContext(context.WithValue(ctx, redirectsKey{}, !r.NoRedirects), r.Method, u.String(), bytes.NewReader(r.Body))
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, redirectsKey{}, redirects{!r.NoRedirects, r.Rules}), r.Method, u.String(), bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, &RefusedError{What: u.Host, Why: "the request cannot be made: " + err.Error()}
 	}
@@ -74,6 +75,12 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 }
 
 type redirectsKey struct{}
+
+// redirects says how the redirects of a request are judged.
+type redirects struct {
+	follow bool
+	rules  Rules
+}
 
 // failed says in plain words why there is no answer.
 func failed(outer, ctx context.Context, u *url.URL, err error) error {
@@ -123,6 +130,15 @@ func (c *Client) Check(address string) (*url.URL, error) {
 	return u, nil
 }
 
+// CheckFor is Check for a tenant with rules of its own.
+func (c *Client) CheckFor(r Rules, address string) (*url.URL, error) {
+	u, err := c.Check(address)
+	if err == nil {
+		err = r.permit(u)
+	}
+	return u, err
+}
+
 // oddNumber is a host that some resolvers take for an IPv4 address: its last part is a
 // number, as in 2130706433, 0x7f.1 or 127.1 (the URL standard's "ends in a number").
 var oddNumber = regexp.MustCompile(`(?i)(^|\.)([0-9]+|0x[0-9a-f]*)$`)
@@ -130,7 +146,8 @@ var oddNumber = regexp.MustCompile(`(?i)(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 // redirect judges the next hop. The author's headers were meant for the first host: another
 // one gets those that hold no secret.
 func (c *Client) redirect(req *http.Request, via []*http.Request) error {
-	if follow, _ := req.Context().Value(redirectsKey{}).(bool); !follow {
+	how, _ := req.Context().Value(redirectsKey{}).(redirects)
+	if !how.follow {
 		return http.ErrUseLastResponse
 	}
 	last := via[len(via)-1].URL
@@ -140,7 +157,7 @@ func (c *Client) redirect(req *http.Request, via []*http.Request) error {
 	case last.Scheme == "https" && req.URL.Scheme != "https":
 		return &RefusedError{What: req.URL.Host, Why: "a redirect leads from https to " + req.URL.Scheme}
 	}
-	if _, err := c.Check(req.URL.String()); err != nil {
+	if _, err := c.CheckFor(how.rules, req.URL.String()); err != nil {
 		return err
 	}
 	elsewhere := func(r *http.Request) bool { return r.URL.Host != req.URL.Host || r.URL.Scheme != req.URL.Scheme }

@@ -11,9 +11,9 @@ import (
 	"apiengine/jsbridge"
 )
 
-// HTTP sends a script's requests. Platform headers win over the script's own.
+// HTTP sends the requests of a tenant's scripts. Platform headers win over the script's own.
 type HTTP interface {
-	Do(ctx context.Context, r jsbridge.HTTPRequest, platform map[string]string) (jsbridge.HTTPResponse, error)
+	Do(ctx context.Context, tenant string, r jsbridge.HTTPRequest, platform map[string]string) (jsbridge.HTTPResponse, error)
 }
 
 // outside is V8.Http of one frame.
@@ -38,7 +38,7 @@ func (o outside) Do(ctx context.Context, r jsbridge.HTTPRequest) (jsbridge.HTTPR
 	if key := t.call.IdempotencyKey; key != "" && r.Method != "GET" && !hasHeader(r.Header, "Idempotency-Key") {
 		platform["Idempotency-Key"] = t.requestKey(key)
 	}
-	return t.e.cfg.HTTP.Do(ctx, r, platform)
+	return t.e.cfg.HTTP.Do(ctx, t.call.Tenant, r, platform)
 }
 
 // requestKey is the key of the tree's n-th request.

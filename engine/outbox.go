@@ -31,8 +31,8 @@ type Message struct {
 
 // Posts decides where messages may go and hears when some are to go.
 type Posts interface {
-	// Allows reports whether messages can be sent to an address (not an API) at all.
-	Allows(address string) error
+	// Allows reports whether a tenant's messages can be sent to an address (not an API) at all.
+	Allows(ctx context.Context, tenant, address string) error
 	// Expect is called before a message is kept in a transaction of the tenant.
 	Expect(ctx context.Context, tenant string) error
 	// Posted says that a commit has left messages behind. It must not wait.
@@ -43,7 +43,7 @@ type Posts interface {
 type mailbox struct{ f *frame }
 
 func (m mailbox) Send(ctx context.Context, e jsbridge.Event) (stored bool, err error) {
-	if err := m.f.deliverable(e.Target); err != nil {
+	if err := m.f.deliverable(ctx, e.Target); err != nil {
 		return false, err
 	}
 	if err := m.f.tree.e.cfg.Posts.Expect(ctx, m.f.call.Tenant); err != nil {
@@ -64,13 +64,13 @@ func (m mailbox) Once(ctx context.Context, eventID string) (first bool, err erro
 }
 
 // deliverable refuses a target that nothing could be delivered to.
-func (f *frame) deliverable(target string) error {
+func (f *frame) deliverable(ctx context.Context, target string) error {
 	e := f.tree.e
 	switch _, found := e.cfg.Catalog.ByKey(f.call.Tenant, target); {
 	case e.cfg.Posts == nil:
 		return fault.New(fault.Forbidden, "V8.Outbox is not available on this server")
 	case IsAddress(target):
-		return e.cfg.Posts.Allows(target)
+		return e.cfg.Posts.Allows(ctx, f.call.Tenant, target)
 	case !found:
 		return fault.New(fault.NotFound, "there is no API %q to deliver to; a Target is an ApiEngineKey or begins with https://", target)
 	}

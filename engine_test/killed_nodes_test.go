@@ -107,6 +107,9 @@ func (x chaos) run(t *testing.T, c *crowd) {
 		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // the random instant
 		s.kill()
 		s.launch(t)
+		if kill%100 == 99 {
+			t.Logf("%d kills in %v, %d booked", kill+1, time.Since(began).Round(time.Second), c.booked())
+		}
 	}
 	for _, s := range c.fleet.seats {
 		s.awaitReady(t)

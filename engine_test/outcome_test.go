@@ -114,3 +114,31 @@ func TestOutcomesOnPostgres(t *testing.T) {
 func (h *house) outcome(tenant, execution string) answer {
 	return h.do(tenant, "GET", "/api/v1/executions/"+execution+"/outcome", "")
 }
+
+// What became of a run that was answered can be asked for as well, on its node and for a
+// while; of what nothing is known nothing is said.
+func TestOutcomesThatWereAnswered(t *testing.T) {
+	h := newHouse(t, pair{})
+	tenant := h.tenant(t)
+	files := ledgerAPIs()
+	const insert = "V8.Db.FromSql('INSERT INTO ledger VALUES (@p0, 1)').AddInParameter('@p0', 'x').ExecuteNonQuery();"
+	maps.Copy(files, fstest.MapFS{
+		"ok.js":       js("Category: x", insert+"return { Code: 1 };"),
+		"business.js": js("Category: x", insert+"return { Code: 0 };"),
+		"throws.js":   js("Category: x", insert+"throw new Error('no');"),
+		"nothing.js":  js("Category: x", "return { Code: 1 };"),
+		"none.js":     js("Transaction: none", insert+"throw new Error('no');"),
+	})
+	h.load(t, tenant, files)
+	for api, want := range map[string]string{"ok": "committed", "business": "rolled_back", "throws": "rolled_back", "none": "partly_committed", "nothing": ""} {
+		id := h.do(tenant, "POST", "/apiengine/"+api, "{}").Header.Get("X-Execution-Id")
+		a := h.outcome(tenant, id)
+		data, _ := a.JSON.Data.(map[string]any)
+		if want == "" && (a.Status != 404 || a.kind() != "not_found") || want != "" && data["Outcome"] != want {
+			t.Errorf("%s: %d %s, want %s", api, a.Status, a.Body, want)
+		}
+		if other := h.outcome(h.tenant(t), id); other.Status != 404 {
+			t.Errorf("%s, asked by another tenant: %d", api, other.Status)
+		}
+	}
+}

@@ -20,10 +20,10 @@ type Invoker interface {
 	Invoke(ctx context.Context, c engine.Call) (*engine.Result, error)
 }
 
-// Poster sends a POST outside, by the rules of what may be reached, and returns the
+// Poster sends a tenant's POST outside, by the rules of what it may reach, and returns the
 // status. Redirects are not followed: a message is for the address it names.
 type Poster interface {
-	Post(ctx context.Context, address string, header map[string]string, body []byte) (status int, err error)
+	Post(ctx context.Context, tenant, address string, header map[string]string, body []byte) (status int, err error)
 }
 
 // Secrets gives the key by which a tenant's messages are signed; fault.NotFound: none set.
@@ -148,7 +148,7 @@ func (c Carrier) outside(ctx context.Context, tenant string, m Message, text []b
 	case fault.Of(err) != fault.NotFound:
 		return err
 	}
-	status, err := c.Outside.Post(ctx, m.Target, h, text)
+	status, err := c.Outside.Post(ctx, tenant, m.Target, h, text)
 	if err == nil && (status < 200 || status > 299) {
 		err = &RefusedError{Target: m.Target, Answer: fmt.Sprintf("status %d", status)}
 	}

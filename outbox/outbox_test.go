@@ -137,7 +137,7 @@ type outside struct {
 	status int
 }
 
-func (o *outside) Post(_ context.Context, _ string, h map[string]string, body []byte) (int, error) {
+func (o *outside) Post(_ context.Context, _, _ string, h map[string]string, body []byte) (int, error) {
 	o.header, o.body = h, body
 	return o.status, nil
 }

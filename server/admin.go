@@ -81,6 +81,9 @@ func (s *Server) adminRoutes() []route {
 	if a.Outbox != nil {
 		all = append(all, outboxRoutes(a.Outbox)...)
 	}
+	if a.Egress != nil {
+		all = append(all, egressRoutes(a.Egress)...)
+	}
 	if a.Locks != nil {
 		all = append(all, lockRoutes(a.Locks)...)
 	}

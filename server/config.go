@@ -45,6 +45,7 @@ type Admin struct {
 	Tenants     Tenants
 	Secrets     Secrets
 	Outbox      Outbox
+	Egress      Egress
 	Locks       Locks
 	Audit       Audit
 }

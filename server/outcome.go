@@ -9,9 +9,9 @@ import (
 	"apiengine/fault"
 )
 
-// Outcomes tells what became of a run that was answered with outcome_unknown.
+// Outcomes tells what became of a run, that was answered with outcome_unknown above all.
 type Outcomes interface {
-	// Outcome returns committed, rolled_back or unknown (not yet). A run that the asker
+	// Outcome returns committed, rolled_back, partly_committed or unknown (not yet). A run that the asker
 	// may not see, and one that nothing is known of, are one and the same not_found.
 	Outcome(ctx context.Context, q OutcomeQuery) (string, error)
 }

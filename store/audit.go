@@ -32,11 +32,14 @@ func (s *Store) AddAudit(ctx context.Context, e AuditEntry) error {
 	if !json.Valid(e.Detail) {
 		return fault.New(fault.BadRequest, "Detail is not JSON")
 	}
-	return s.update(ctx, "add audit", func(tx *tx) error {
-		_, err := tx.exec("INSERT INTO {audit} (at, tenant, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5, $6)",
-			now().UnixMicro(), e.Tenant, e.Actor, e.Action, e.Subject, string(e.Detail))
-		return err
-	})
+	return s.update(ctx, "add audit", func(tx *tx) error { return tx.audit(e) })
+}
+
+// audit adds an entry in the transaction that does what it tells of.
+func (t *tx) audit(e AuditEntry) error {
+	_, err := t.exec("INSERT INTO {audit} (at, tenant, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5, $6)",
+		now().UnixMicro(), e.Tenant, e.Actor, e.Action, e.Subject, string(e.Detail))
+	return err
 }
 
 // AuditQuery chooses entries.

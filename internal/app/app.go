@@ -45,6 +45,7 @@ type App struct {
 	pool      *pgxpool.Pool
 	server    *server.Server
 	outside   *egress.Client
+	reach     *reach
 	relay     *outbox.Relay
 	tasks     *tasks.Runner
 	listening atomic.Pointer[netip.AddrPort] // where Serve listens
@@ -161,9 +162,9 @@ func (a *App) openEngine(ctx context.Context) error {
 	a.Engine, err = engine.New(engine.Config{
 		Catalog: catalog, Locks: a.locks, Bridge: a.bridge, Databases: a.databases, Caches: caches,
 		Settings: &tenantSettings{store: a.Store}, Versions: a.library, Log: a.Log,
-		Posts: posts{a}, Tasks: tasks.Scripts{Runner: func() *tasks.Runner { return a.tasks }}, HTTP: scriptHTTP{a.outside}, MaxHTTP: a.Settings.HTTPMaxCalls,
+		Posts: posts{a}, Tasks: tasks.Scripts{Runner: func() *tasks.Runner { return a.tasks }}, HTTP: scriptHTTP{a}, MaxHTTP: a.Settings.HTTPMaxCalls,
 		MaxCalls: a.Settings.MaxCalls, MaxTenantCalls: a.Settings.MaxTenantCalls,
-		Unknown: a.outcomes.keep, KeepAnswers: a.Settings.KeepAnswers, ClaimLease: a.Settings.ClaimLease,
+		Unknown: a.outcomes.keep, Observe: a.outcomes.recent.observe, KeepAnswers: a.Settings.KeepAnswers, ClaimLease: a.Settings.ClaimLease,
 	})
 	if err != nil {
 		return err

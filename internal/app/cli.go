@@ -34,7 +34,7 @@ type commands struct {
 	Run     runCmd     `cmd:"" help:"Run an API as a test and show its answer and console."`
 	Plan    planCmd    `cmd:"" help:"Show the lock, lease, wait and deadline that a call would have, and why."`
 	Token   tokenCmd   `cmd:"" help:"Make, list and revoke tokens."`
-	Tenant  tenantCmd  `cmd:"" help:"Make and list tenants."`
+	Tenant  tenantCmd  `cmd:"" help:"Make and list tenants, and say what each may reach."`
 	Outbox  outboxCmd  `cmd:"" help:"List messages of the outbox, deliver them again, give them up."`
 	Task    taskCmd    `cmd:"" help:"Order background tasks, list and follow them, cancel them, try them again."`
 	Locks   locksCmd   `cmd:"" help:"Show the held locks, or take one away."`

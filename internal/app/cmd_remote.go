@@ -225,6 +225,7 @@ func (c *tokenRevokeCmd) Run(ctx context.Context, io streams) error {
 type tenantCmd struct {
 	Create tenantCreateCmd `cmd:"" help:"Make a tenant with a database of its own."`
 	List   tenantListCmd   `cmd:"" help:"List the tenants."`
+	Egress tenantEgressCmd `cmd:"" help:"Show or set what a tenant may reach by V8.Http and V8.Outbox."`
 }
 
 type tenantCreateCmd struct {

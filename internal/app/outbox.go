@@ -15,7 +15,7 @@ func (a *App) openRelay(context.Context) (err error) {
 	s := &a.Settings
 	a.relay, err = outbox.New(outbox.Config{
 		Boxes:     boxes{a},
-		Deliverer: outbox.Carrier{Calls: a.Engine, Outside: poster{a.outside}, Secrets: a.Store},
+		Deliverer: outbox.Carrier{Calls: a.Engine, Outside: poster{a}, Secrets: a.Store},
 		Log:       a.Log, Instance: s.instanceName(), Lease: s.OutboxLease, Backoff: s.OutboxBackoff,
 		Attempts: s.OutboxAttempts, Keep: s.OutboxKeep, KeepSeen: s.InboxKeep, Grace: s.Grace,
 	})
@@ -40,8 +40,11 @@ func leaseProblem(d time.Duration) string {
 // posts implements engine.Posts; the tasks' runner is made after the engine.
 type posts struct{ a *App }
 
-func (p posts) Allows(address string) error {
-	_, err := p.a.outside.Check(address)
+func (p posts) Allows(ctx context.Context, tenant, address string) error {
+	rules, err := p.a.reach.of(ctx, tenant)
+	if err == nil {
+		_, err = p.a.outside.CheckFor(rules, address)
+	}
 	return err
 }
 

@@ -22,6 +22,8 @@ type outcomes struct {
 	log       *slog.Logger
 	memory    time.Duration // how long what became of a run can be asked for
 
+	recent recent // the outcomes that were told in their answers
+
 	mu     sync.Mutex
 	unkept map[string]store.Outcome // not in the store yet, by execution
 }
@@ -43,7 +45,13 @@ func (o *outcomes) keep(_ context.Context, u engine.Unknown) {
 
 // Outcome implements server.Outcomes.
 func (o *outcomes) Outcome(ctx context.Context, q server.OutcomeQuery) (string, error) {
-	nothing := fault.New(fault.NotFound, "there is no execution %q whose outcome was not told in its answer", q.Execution)
+	nothing := fault.New(fault.NotFound, "nothing is known here of the execution %q: it may still run, have had nothing to commit, or have told its outcome in its answer too long ago", q.Execution)
+	if e, ok := o.recent.of(q.Tenant, q.Execution); ok {
+		if !q.Admin && e.caller != q.Caller {
+			return "", nothing
+		}
+		return e.word, nil
+	}
 	found, err := o.find(ctx, q.Tenant, q.Execution)
 	switch {
 	case fault.Of(err) == fault.NotFound, err == nil && !q.Admin && found.Caller != q.Caller:

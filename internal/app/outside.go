@@ -14,6 +14,7 @@ import (
 
 // openOutside makes the one way out, for scripts and for the outbox.
 func (a *App) openOutside(context.Context) error {
+	a.reach = &reach{store: a.Store, known: map[string]knownRules{}}
 	cfg := egress.Config{Own: a.own, MaxBody: a.Settings.HTTPMaxBody}
 	for _, entry := range a.Settings.HTTPAllow {
 		allow, err := egress.ParseAllow(entry)
@@ -71,10 +72,14 @@ func (a *App) own(to netip.AddrPort) bool {
 }
 
 // scriptHTTP turns the client into the engine's port.
-type scriptHTTP struct{ client *egress.Client }
+type scriptHTTP struct{ a *App }
 
-func (s scriptHTTP) Do(ctx context.Context, r jsbridge.HTTPRequest, platform map[string]string) (jsbridge.HTTPResponse, error) {
-	res, err := s.client.Do(ctx, egress.Request{Method: r.Method, URL: r.URL, Header: r.Header, Platform: platform, Body: r.Body, Timeout: r.Timeout})
+func (s scriptHTTP) Do(ctx context.Context, tenant string, r jsbridge.HTTPRequest, platform map[string]string) (jsbridge.HTTPResponse, error) {
+	rules, err := s.a.reach.of(ctx, tenant)
+	if err != nil {
+		return jsbridge.HTTPResponse{}, err
+	}
+	res, err := s.a.outside.Do(ctx, egress.Request{Method: r.Method, URL: r.URL, Header: r.Header, Platform: platform, Body: r.Body, Timeout: r.Timeout, Rules: rules})
 	var failed *egress.FailedError
 	switch {
 	case errors.As(err, &failed):
@@ -90,14 +95,18 @@ func (s scriptHTTP) Do(ctx context.Context, r jsbridge.HTTPRequest, platform map
 }
 
 // poster turns the client into the outbox's port.
-type poster struct{ client *egress.Client }
+type poster struct{ a *App }
 
 // postLimit bounds one delivery to an address.
 const postLimit = 30 * time.Second
 
-func (p poster) Post(ctx context.Context, address string, header map[string]string, body []byte) (int, error) {
-	res, err := p.client.Do(ctx, egress.Request{Method: "POST", URL: address, Platform: header, Body: body,
-		Timeout: postLimit, NoRedirects: true})
+func (p poster) Post(ctx context.Context, tenant, address string, header map[string]string, body []byte) (int, error) {
+	rules, err := p.a.reach.of(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	res, err := p.a.outside.Do(ctx, egress.Request{Method: "POST", URL: address, Platform: header, Body: body,
+		Timeout: postLimit, NoRedirects: true, Rules: rules})
 	if err != nil {
 		return 0, err
 	}
