@@ -45,7 +45,7 @@ func (m mailbox) Send(ctx context.Context, e jsbridge.Event) (stored bool, err e
 		return false, err
 	}
 	hops := m.f.tree.hops()
-	err = session{m.f, ""}.with(ctx, func(tx Tx) (err error) {
+	err = session{f: m.f}.with(ctx, func(tx Tx) (err error) {
 		stored, err = tx.Send(ctx, Message{Event: e, Token: m.f.token(), Hops: int64(hops)})
 		m.f.scope.posted = m.f.scope.posted || stored
 		return err
@@ -54,7 +54,7 @@ func (m mailbox) Send(ctx context.Context, e jsbridge.Event) (stored bool, err e
 }
 
 func (m mailbox) Once(ctx context.Context, eventID string) (first bool, err error) {
-	err = session{m.f, ""}.with(ctx, func(tx Tx) (err error) { first, err = tx.Once(ctx, eventID); return })
+	err = session{f: m.f}.with(ctx, func(tx Tx) (err error) { first, err = tx.Once(ctx, eventID); return })
 	return first, err
 }
 

@@ -58,9 +58,13 @@ func Fn[In any](name, doc string, f func(c *Call, in In) (any, error)) Func {
 	}}
 }
 
-// hostFn is Fn for a call that leaves the process.
+// hostFn is Fn for a call that leaves the process. It must end soon after its context: the
+// run is not left behind while f works on what belongs to the caller of Bridge.Run.
 func hostFn[In any](name, doc string, f func(c *Call, in In) (any, error)) Func {
-	row := Fn(name, doc, f)
+	row := Fn(name, doc, func(c *Call, in In) (any, error) {
+		defer c.run.atHost()()
+		return f(c, in)
+	})
 	row.Host = true
 	return row
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,17 +80,19 @@ func TestSharedGraph(t *testing.T) {
 
 // TestStuckRun: a native that does not come back costs its runtime, not the caller.
 func TestStuckRun(t *testing.T) {
-	b := newBridge(t, Config{StuckGrace: 20 * time.Millisecond})
+	left := ""
+	b := newBridge(t, Config{StuckGrace: 20 * time.Millisecond, OnStuck: func(e *Env) { left = e.APIKey }})
 	result(t, b, env(), `return 1`) // a runtime is ready, so that the deadline meets the native
 	hang := make(chan struct{})
 	e := env()
 	e.Limits.Deadline = time.Now().Add(100 * time.Millisecond)
-	e.Invoke = func(context.Context, string, jsonRaw) (jsonRaw, error) { <-hang; return jsonRaw(`{}`), nil }
-	p := compile(t, `V8.ApiEngine.Run('x', {}); for(;;){}`)
+	library := compile(t, `return 1`)
+	e.Library = func(context.Context, string) (*Program, error) { <-hang; return library, nil } // like a built-in that takes long
+	p := compile(t, `V8.Use('x'); for(;;){}`)
 	if _, err := b.Run(context.Background(), p, e); fault.Of(err) != fault.Timeout {
 		t.Fatalf("got %v", err)
 	}
-	if b.Stuck() != 1 || b.idle.Load() != 0 {
+	if b.Stuck() != 1 || b.idle.Load() != 0 || left != "test" {
 		t.Errorf("stuck %d, idle %d", b.Stuck(), b.idle.Load())
 	}
 	if got := result(t, b, env(), `return 1`); got != "1" {
@@ -100,6 +103,28 @@ func TestStuckRun(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the stuck run was never taken back")
 		}
+	}
+}
+
+// A run that is stopped in a host function is waited for, however long that takes: its
+// caller ends the transaction that the function works in. Nothing of the script runs after.
+func TestStoppedInAHostFunction(t *testing.T) {
+	b := newBridge(t, Config{StuckGrace: 10 * time.Millisecond})
+	result(t, b, env(), `return 1`)
+	e := env()
+	e.Limits.Deadline = time.Now().Add(50 * time.Millisecond)
+	var ended atomic.Bool
+	calls := 0
+	e.Invoke = func(ctx context.Context, _ string, _ jsonRaw) (jsonRaw, error) {
+		calls++
+		<-ctx.Done()
+		time.Sleep(100 * time.Millisecond) // a disk that does not answer
+		ended.Store(true)
+		return jsonRaw(`{}`), nil
+	}
+	_, err := b.Run(context.Background(), compile(t, `for (;;) { try { V8.ApiEngine.Run('x', {}) } catch (e) {} }`), e)
+	if fault.Of(err) != fault.Timeout || !ended.Load() || calls != 1 || b.Stuck() != 0 {
+		t.Errorf("%v; the function had ended: %v, %d calls, %d stuck", err, ended.Load(), calls, b.Stuck())
 	}
 }
 

@@ -20,8 +20,10 @@ func TestProcessesLoseNoUpdate(t *testing.T) {
 	const processes, goroutines = 8, 4
 	each := either(5, 100)
 	for name, url := range map[string]func() string{
-		"redis":   func() string { return testserver.NewRedis(t).URL() },
-		"cluster": func() string { return testserver.NewCluster(t).URL() },
+		"redis":    func() string { return testserver.NewRedis(t).URL() },
+		"cluster":  func() string { return testserver.NewCluster(t).URL() },
+		"postgres": func() string { return testserver.Database(t) },
+		"etcd":     func() string { return testserver.Etcd(t).URL() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "number")

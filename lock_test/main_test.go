@@ -18,7 +18,9 @@ import (
 	"apiengine/internal/faultproxy"
 	"apiengine/internal/testserver"
 	"apiengine/lockwrap"
+	"apiengine/lockwrap/etcd"
 	"apiengine/lockwrap/locktest"
+	"apiengine/lockwrap/postgres"
 	"apiengine/lockwrap/redis"
 )
 
@@ -67,6 +69,12 @@ func either[T any](short, extended T) T {
 
 // open connects to the locks at an address, by its scheme.
 func open(url string) (lockwrap.Backend, error) {
+	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
+	case "postgres":
+		return postgres.New(postgres.Config{URL: url})
+	case "http":
+		return etcd.New(etcd.Config{Endpoints: url})
+	}
 	return redis.New(redis.Config{URL: url})
 }
 

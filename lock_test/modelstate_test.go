@@ -18,9 +18,11 @@ type model struct {
 	line   []string       // nodes that wait, the longest first
 	lo, hi time.Time      // the lease or the keeping ends between these
 	joined time.Time      // when a node last came into the line
-	slack  time.Duration
-	told   map[string][]string // what each node should hear
-	unsure bool                // the machine was so slow that nobody knows how the lock stands
+	unit   time.Duration  // of leases
+	// How much later than its end a lease or a keeping may be over.
+	slack, keepSlack time.Duration
+	told             map[string][]string // what each node should hear
+	unsure           bool                // the machine was so slow that nobody knows how the lock stands
 }
 
 // judge says what happened and what is wrong with the answer, and moves the model on.
@@ -193,7 +195,7 @@ func (m *model) pass(s step) {
 	}
 	m.kept, m.line = m.line[0], slices.Clone(m.line[1:])
 	m.told[m.kept] = append(m.told[m.kept], m.lock)
-	m.begin(s, lockwrap.Grace)
+	m.lo, m.hi = s.sent.Add(lockwrap.Grace), s.at.Add(lockwrap.Grace+m.keepSlack)
 }
 
 func (m *model) join(node string, at time.Time) {

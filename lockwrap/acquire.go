@@ -19,7 +19,7 @@ const maxFloor = 1<<53 - 1<<20
 // Request is a wish for a lock.
 type Request struct {
 	Key   Key
-	Plan  budget.Plan // Lease, Renew, Hold, Wait and Margin count here; see package budget
+	Plan  budget.Plan // Lease, Renew, Hold, Wait and Margin count here, Run must be set; see package budget
 	API   string      // shown as the holder to those who wait; cut after 100 bytes
 	Note  string      // shown beside API to administrators, such as the run's id; cut after 100 bytes
 	Floor int64       // the token will be greater than this; 0 to 2^53 - 2^20
@@ -326,7 +326,8 @@ func (h *hunt) heard(o *offer) {
 	case o.doubt:
 		h.sent, h.doubt = o.sent, true
 	case o.yielded:
-		h.patient, h.errs, h.left = true, 0, 0
+		// Nobody tells of the end of a keeping that its node has not used: that one may be dead.
+		h.patient, h.errs, h.left = true, 0, Grace
 	}
 }
 
@@ -349,6 +350,6 @@ func (h *hunt) abandon() {
 		return
 	}
 	h.m.sweep(leftover{key: h.r.Key, lock: h.lock, owner: Owner{Holder: h.holder}, limit: h.limit,
-		over: h.sent.Add(h.r.Plan.Lease), pending: h.pending, doubt: h.doubt})
+		over: h.sent.Add(h.r.Plan.Lease), pending: h.pending, doubt: h.doubt, queues: h.r.Plan.Wait > 0})
 	h.pending = nil
 }

@@ -39,7 +39,7 @@
 // stand in line too, at the backend: after four turns in a row a node yields to the one that
 // has waited longest, for which the lock is kept for a moment (Grace) and which is told over
 // the one subscription that each node has. A notice is a hint: the first in line also asks
-// when the holder's lease may have ended, and every second; without a subscription it asks
+// when the holder's lease or the keeping may have ended, and every second; without a subscription it asks
 // after short random pauses.
 //
 // # What can be seen

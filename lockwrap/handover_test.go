@@ -206,6 +206,74 @@ func TestALineWithoutWaiters(t *testing.T) {
 	})
 }
 
+// standIn puts a node that nobody lives on into the backend's line.
+func standIn(t *testing.T, b lockwrap.Backend, instance string) {
+	t.Helper()
+	name := "apiengine:{" + request(time.Minute, 0).Key.String() + "}"
+	r, err := b.Acquire(t.Context(), lockwrap.Claim{Lock: name, Holder: instance + ":aa", TTL: time.Minute, Keep: time.Hour,
+		Node: "apiengine:w:" + instance, Queue: true})
+	if err != nil || r.Held {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// A node that has died in line costs the others what the lock is kept for it.
+func TestADeadNodeInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, end := start(t, lockwrap.Config{})
+		defer end()
+		l := acquire(t, n.Manager, request(time.Minute, 0))
+		standIn(t, n.line, "dead")
+		var all []<-chan error
+		for range 20 {
+			all = append(all, waiter(t, t.Context(), n.Manager, request(time.Minute, time.Minute)))
+		}
+		began := time.Now()
+		release(t, l)
+		for _, done := range all {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took < lockwrap.Grace || took > lockwrap.Grace+50*time.Millisecond {
+			t.Errorf("20 turns of 1 ms took %v", took)
+		}
+	})
+}
+
+// A node that stands in line though nobody there waits any more passes its turn on.
+func TestATurnThatNobodyWants(t *testing.T) {
+	for name, come := range map[string]func(t *testing.T, n *node){
+		"the acquire was on its way when its caller left": func(t *testing.T, n *node) {
+			n.line.set("acquire", late)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := waiter(t, ctx, n.Manager, request(time.Minute, time.Minute))
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			time.Sleep(time.Second) // the answer comes
+			if n.line.count("leave") != 1 {
+				t.Errorf("it left %d times", n.line.count("leave"))
+			}
+		},
+		"nobody knows why": func(t *testing.T, n *node) { standIn(t, n.line, "n1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, end := start(t, lockwrap.Config{})
+				defer end()
+				l := acquire(t, n.other, request(time.Minute, 0))
+				synctest.Wait() // both listen
+				come(t, n)
+				release(t, l)
+				synctest.Wait()
+				release(t, acquire(t, n.other, request(time.Minute, 0))) // it is not kept
+			})
+		})
+	}
+}
+
 // Without notices the lock is still passed on, by asking.
 func TestDeafNodesStillGetIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

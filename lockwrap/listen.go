@@ -12,7 +12,9 @@ func (m *Manager) listen() {
 		began := time.Now()
 		_ = m.cfg.Backend.Notify(m.work, m.node, func(lock string) { // whatever ended it, the next one is on its way
 			m.hears.Store(true)
-			m.lines.wake(lock)
+			if m.lines.wake(lock); lock != "" && !m.closing() {
+				m.unwanted(lock)
+			}
 		})
 		m.hears.Store(false)
 		m.lines.wake("")
@@ -22,6 +24,20 @@ func (m *Manager) listen() {
 		if !rest(m.work, jitter(25*time.Millisecond, time.Second, try)) {
 			return
 		}
+	}
+}
+
+// unwanted takes the node out of the backend's line where nobody here waits for the lock: it
+// may have come there after the last one had left, and would hold the others up.
+func (m *Manager) unwanted(lock string) {
+	var nobody bool
+	m.lines.with(lock, func(l *line) {
+		if nobody = len(l.queue) == 0 && l.held == nil; nobody {
+			l.queued = false
+		}
+	})
+	if nobody {
+		m.quitLine(lock)
 	}
 }
 

@@ -152,6 +152,7 @@ type leftover struct {
 	over    time.Time     // then the backend has dropped the lock by itself
 	pending <-chan answer // of an acquire under way; may be nil
 	doubt   bool          // an acquire or release has been sent whose outcome is unknown
+	queues  bool          // it may have put the node into the backend's line
 }
 
 // sweep releases s in a goroutine that Close waits for.
@@ -174,6 +175,9 @@ func (m *Manager) sweep(s leftover) {
 			if rest(m.work, s.limit) {
 				m.clean(&s)
 			}
+		}
+		if s.queues {
+			m.unwanted(s.lock)
 		}
 	})
 }

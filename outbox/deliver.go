@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,10 @@ type Secrets interface {
 
 // SigningKey is the name of the tenant's secret that messages are signed with.
 const SigningKey = "outbox_signing_key"
+
+// GapHeader tells a receiver that an earlier message of the same Key is a dead letter. One
+// that must not go past it refuses: the message is tried again, and holds up its key.
+const GapHeader = "X-Outbox-Gap"
 
 // Carrier delivers to APIs and to addresses. All fields are required.
 type Carrier struct {
@@ -64,6 +69,9 @@ func header(m Message) map[string]string {
 	if m.Token > 0 {
 		h["X-Fencing-Token"] = strconv.FormatInt(m.Token, 10)
 	}
+	if m.Gap {
+		h[GapHeader] = "1"
+	}
 	return h
 }
 
@@ -89,11 +97,39 @@ func (c Carrier) inside(ctx context.Context, tenant string, m Message, text []by
 		return err
 	}
 	if res.Execution.Outcome == engine.OutcomeBusiness {
-		var said struct{ Msg string }
-		_ = json.Unmarshal(res.Body, &said) // a Msg of another type says nothing
-		return fault.New(fault.ScriptError, "the API answered with a Code other than 1: %s", said.Msg)
+		return refused(m.Target, res.Body)
 	}
 	return nil
+}
+
+// RefusedError reports a target that was reached and answered that it has not done it.
+type RefusedError struct{ Target, Answer string }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the target %s answered %s", e.Target, e.Answer)
+}
+
+// Kind is that of a business answer: nothing of the platform has failed.
+func (e *RefusedError) Kind() fault.Kind { return engine.OutcomeBusiness }
+
+// Public is the whole text.
+func (e *RefusedError) Public() string { return e.Error() }
+
+// refused is an API's business refusal, in its own words.
+func refused(target string, body []byte) error {
+	var said struct {
+		Code json.RawMessage
+		Msg  string
+	}
+	_ = json.Unmarshal(body, &said) // a Msg of another type says nothing
+	e := &RefusedError{Target: target, Answer: "without a Code"}
+	if len(said.Code) > 0 {
+		e.Answer = "Code " + string(said.Code)
+	}
+	if said.Msg != "" {
+		e.Answer += ": " + said.Msg
+	}
+	return e
 }
 
 // keep makes the answer that a later delivery of the same message gets, without another run.
@@ -114,7 +150,7 @@ func (c Carrier) outside(ctx context.Context, tenant string, m Message, text []b
 	}
 	status, err := c.Outside.Post(ctx, m.Target, h, text)
 	if err == nil && (status < 200 || status > 299) {
-		err = fault.New(fault.ScriptError, "the receiver answered with status %d", status)
+		err = &RefusedError{Target: m.Target, Answer: fmt.Sprintf("status %d", status)}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -62,31 +63,40 @@ func (l *line) run(ctx, work context.Context) {
 // look, unless something wakes the line before.
 func (l *line) look(ctx, work context.Context, deliveries *sync.WaitGroup) time.Duration {
 	cfg := &l.r.cfg
-	free := cfg.Parallel - l.busy
-	if free == 0 {
+	if l.busy == cfg.Parallel {
 		return cfg.Poll // the end of a delivery comes before
 	}
-	claim := Claim{Name: cfg.Instance + "/" + uuid.NewString(), Lease: cfg.Lease, Max: free}
-	since := time.Now() // before the claim: the lease ends no later than we think
-	box, err := cfg.Boxes.Box(ctx, l.tenant)
-	var messages []Message
-	var wait time.Duration
-	if err == nil {
-		messages, wait, err = box.Claim(ctx, claim)
-	}
+	began, wait, err := l.take(ctx, work, deliveries)
 	switch {
 	case err != nil:
 		if ctx.Err() == nil {
 			cfg.Log.Error("the outbox cannot be read", "tenant", l.tenant, "error", err)
 		}
 		return jitter(cfg.Poll)
-	case len(messages) == 0 && wait == 0: // others have them
-		return jitter(100 * time.Millisecond)
-	case len(messages) == 0 && (wait < 0 || wait > cfg.Poll):
+	case began > 0: // there may be more
+		return 0
+	case wait == 0:
+		return jitter(othersPause)
+	case wait < 0 || wait > cfg.Poll:
 		return jitter(cfg.Poll)
-	case len(messages) == 0:
-		return wait + time.Millisecond
 	}
+	return wait + time.Millisecond
+}
+
+// othersPause is the most until the next look where messages were due and others took them.
+const othersPause = 100 * time.Millisecond
+
+// take claims what is due and begins to deliver it, under work. Where there is nothing to
+// begin with, wait is as of Box.Claim.
+func (l *line) take(ctx, work context.Context, deliveries *sync.WaitGroup) (began int, wait time.Duration, err error) {
+	cfg := &l.r.cfg
+	claim := Claim{Name: cfg.Instance + "/" + uuid.NewString(), Lease: cfg.Lease, Max: cfg.Parallel - l.busy}
+	since := time.Now() // before the claim: the lease ends no later than we think
+	box, err := cfg.Boxes.Box(ctx, l.tenant)
+	if err != nil {
+		return 0, 0, err
+	}
+	messages, wait, err := box.Claim(ctx, claim)
 	for _, m := range messages {
 		l.busy++
 		deliveries.Go(func() {
@@ -95,18 +105,14 @@ func (l *line) look(ctx, work context.Context, deliveries *sync.WaitGroup) time.
 			l.done <- struct{}{} // as many places as deliveries: never waits
 		})
 	}
-	return 0 // there may be more
+	return len(messages), wait, err
 }
 
 // jitter is a random time from half of d to d, so that nodes do not look in step.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 func (l *line) sweep(ctx context.Context) {
-	box, err := l.r.cfg.Boxes.Box(ctx, l.tenant)
-	for more := true; err == nil && more; {
-		more, err = box.Sweep(ctx, l.r.cfg.Keep, l.r.cfg.KeepSeen)
-	}
-	if err != nil && ctx.Err() == nil {
+	if err := l.r.Sweep(ctx, l.tenant); err != nil && ctx.Err() == nil {
 		l.r.cfg.Log.Error("the outbox cannot be swept", "tenant", l.tenant, "error", err)
 	}
 }
@@ -198,7 +204,12 @@ func (c *Config) pause(tries int) time.Duration {
 }
 
 // reason is what an administrator reads of a failure.
-func reason(err error) string { return fmt.Sprintf("%s: %s", fault.Of(err), fault.Public(err)) }
+func reason(err error) string {
+	if r := new(RefusedError); errors.As(err, &r) {
+		return r.Error()
+	}
+	return fmt.Sprintf("%s: %s", fault.Of(err), fault.Public(err))
+}
 
 // endTries and endLimit bound the marking of a message whose delivery has ended. Where it
 // cannot be marked its claim runs out, and it is delivered again.

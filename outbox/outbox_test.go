@@ -176,7 +176,7 @@ func (s secrets) Secret(_ context.Context, tenant, _ string) (string, error) {
 // What a receiver does to verify a message, in the words of docs/http.md.
 func TestSignature(t *testing.T) {
 	key := []byte("0123456789abcdef")
-	m := outbox.Message{Attempts: 2, CreatedAt: time.Unix(7, 0).UTC()}
+	m := outbox.Message{Attempts: 2, Gap: true, CreatedAt: time.Unix(7, 0).UTC()}
 	m.EventID, m.Target, m.Token, m.Hops = "e", "https://example.com/", 9, 1
 	o := &outside{status: 200}
 	c := outbox.Carrier{Outside: o, Secrets: secrets{"plain": string(key), "encoded": "whsec_" + base64.StdEncoding.EncodeToString(key)}}
@@ -189,7 +189,7 @@ func TestSignature(t *testing.T) {
 		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); o.header["Webhook-Signature"] != want {
 			t.Errorf("%s: %v, want %s", tenant, o.header, want)
 		}
-		if o.header["Idempotency-Key"] != "e" || o.header["X-Fencing-Token"] != "9" || o.header[engine.HopsHeader] != "2" || o.header["X-Outbox-Attempt"] != "2" {
+		if o.header["Idempotency-Key"] != "e" || o.header["X-Fencing-Token"] != "9" || o.header[engine.HopsHeader] != "2" || o.header["X-Outbox-Attempt"] != "2" || o.header[outbox.GapHeader] != "1" {
 			t.Errorf("%v", o.header)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // Message is a claimed event.
 type Message struct {
 	Row       int64
-	Attempts  int // with this one
+	Attempts  int  // with this one
+	Gap       bool // an earlier message of its key is a dead letter
 	CreatedAt time.Time
 	engine.Message
 }
@@ -159,7 +160,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			r.mu.Lock()
 			known := r.lines[tenant] != nil
 			if !known {
-				r.lines[tenant] = &line{r: r, tenant: tenant, woken: make(chan struct{}, 1), done: make(chan struct{}, r.cfg.Parallel)}
+				r.lines[tenant] = r.newLine(tenant)
 			}
 			l := r.lines[tenant]
 			r.mu.Unlock()

@@ -84,3 +84,13 @@ func TestFigures(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// 64 workers who get 640 turns a second wait for the 63 turns of the others.
+func TestFair(t *testing.T) {
+	if got := (setting{workers: 64}).fair(640); got.Round(time.Millisecond) != 98*time.Millisecond {
+		t.Errorf("got %v", got)
+	}
+	if got := (setting{workers: 1}).fair(100); got != 0 {
+		t.Errorf("alone: %v", got)
+	}
+}

@@ -86,7 +86,7 @@ func (o options) compare(ctx context.Context, s *server) error {
 			chosen = append(chosen, c)
 		}
 	}
-	fmt.Println("| setting | contender | acquisitions/s | p50 | p99 | worst wait | shares (largest / smallest) | commands each |")
+	fmt.Println("| setting | contender | acquisitions/s | p50 | p99 | worst wait (if fair) | shares (largest / smallest) | commands each |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	for _, set := range settings() {
 		if !strings.Contains(set.String(), o.settings) {
@@ -98,7 +98,7 @@ func (o options) compare(ctx context.Context, s *server) error {
 			return err
 		}
 		for i, c := range chosen {
-			fmt.Printf("| %s | %s | %s |\n", set, c.label, summary(played[i]))
+			fmt.Printf("| %s | %s | %s |\n", set, c.label, set.summary(played[i]))
 		}
 		fmt.Fprintf(os.Stderr, "%s: others used %.0f %% of the processors just before\n", set, others*100)
 	}

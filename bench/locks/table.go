@@ -11,16 +11,22 @@ import (
 )
 
 // summary is a row: medians of the rounds; the worst wait is that of all rounds, the shares
-// are those of the round whose ratio is the median, the commands are the last round's.
-func summary(all []round) string {
+// are those of the round whose ratio is the median, the commands are the last round's. Beside
+// the worst wait is what each would be if all waited the same: the turns of all others.
+func (s setting) summary(all []round) string {
 	timed, counted := all[:len(all)-1], all[len(all)-1]
 	shares := slices.SortedFunc(slices.Values(timed), func(a, b round) int { return cmp.Compare(a.ratio(), b.ratio()) })[len(timed)/2]
 	worst := slices.MaxFunc(timed, func(a, b round) int { return cmp.Compare(a.worst, b.worst) }).worst
-	return fmt.Sprintf("%.0f | %s | %s | %s | %d..%d (%s) | %.2f",
-		median(timed, func(r round) float64 { return r.rate }),
+	rate := median(timed, func(r round) float64 { return r.rate })
+	return fmt.Sprintf("%.0f | %s | %s | %s (%s) | %d..%d (%s) | %.2f", rate,
 		short(median(timed, func(r round) time.Duration { return r.p50 })),
 		short(median(timed, func(r round) time.Duration { return r.p99 })),
-		short(worst), shares.smallest, shares.largest, ratioText(shares), counted.commands)
+		short(worst), short(s.fair(rate)), shares.smallest, shares.largest, ratioText(shares), counted.commands)
+}
+
+// fair is the wait for the others' turns at so many turns a second.
+func (s setting) fair(rate float64) time.Duration {
+	return time.Duration(float64(s.workers-1) / max(rate, 1e-3) * float64(time.Second))
 }
 
 func (r round) ratio() float64 { return float64(r.largest) / max(0.5, float64(r.smallest)) }

@@ -139,7 +139,11 @@ func (a *App) openDatabases(context.Context) error {
 }
 
 func (a *App) openScripts(context.Context) (err error) {
-	if a.bridge, err = jsbridge.New(jsbridge.Config{}); err != nil {
+	all, run := a.Settings.scriptMemory()
+	stuck := func(env *jsbridge.Env) {
+		a.Log.Error("a script does not stop", "api", env.APIKey, "tenant", env.Tenant, "stuck", a.bridge.Stuck())
+	}
+	if a.bridge, err = jsbridge.New(jsbridge.Config{Memory: all, RunMemory: run, OnStuck: stuck}); err != nil {
 		return err
 	}
 	a.onClose(func(context.Context) error { a.bridge.Close(); return nil })

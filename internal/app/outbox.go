@@ -78,7 +78,7 @@ func (b box) Claim(ctx context.Context, c outbox.Claim) ([]outbox.Message, time.
 	events, wait, err := b.db.ClaimEvents(ctx, tenantdb.EventsClaim(c))
 	out := make([]outbox.Message, len(events))
 	for i, e := range events {
-		m := outbox.Message{Row: e.Row, Attempts: e.Attempts, CreatedAt: e.CreatedAt}
+		m := outbox.Message{Row: e.Row, Attempts: e.Attempts, Gap: e.Gap, CreatedAt: e.CreatedAt}
 		m.EventID, m.Type, m.Key, m.Target, m.Data, m.Token, m.Hops = e.ID, e.Type, e.Key, e.Target, e.Data, e.Token, e.Hops
 		out[i] = m
 	}

@@ -24,7 +24,7 @@ type serveCmd struct {
 
 // Run implements the command.
 func (c *serveCmd) Run(ctx context.Context, io streams) error {
-	tuneGC()
+	tuneGC(c.Settings.memoryBudget())
 	a, err := Open(ctx, c.Settings, NewLog(c.Settings, io.err))
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	h, calls := a.server.HTTPServer(), newRunning()
 	h.Handler = calls.count(h.Handler)
 	group.Go(func() error {
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := h.Serve(a.server.Listener(l)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

@@ -13,11 +13,12 @@ import (
 	"testing"
 )
 
-// EtcdServer is a cluster of one etcd server.
+// EtcdServer is an etcd server: a cluster of its own, or a member of an EtcdCluster.
 type EtcdServer struct {
 	*Process
-	port, peer int
-	dir        string
+	name, cluster string // as --initial-cluster has them
+	port, peer    int
+	dir           string
 }
 
 // URL is the server's address as the settings take it.
@@ -35,7 +36,10 @@ func (s *EtcdServer) Restart(t testing.TB) {
 // NewEtcd starts a server for one test.
 func NewEtcd(t testing.TB) *EtcdServer {
 	t.Helper()
-	s, err := newEtcd("")
+	s, err := newEtcd()
+	if err == nil {
+		err = s.start()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +48,10 @@ func NewEtcd(t testing.TB) *EtcdServer {
 }
 
 var sharedEtcd = sync.OnceValues(func() (*EtcdServer, error) {
-	s, err := newEtcd("/dev/shm") // memory where there is such a folder: nobody needs its data after a power cut
+	s, err := newEtcd()
+	if err == nil {
+		err = s.start()
+	}
 	if err == nil {
 		shared.add(func() { s.Stop(syscall.SIGTERM) })
 	}
@@ -61,9 +68,10 @@ func Etcd(t testing.TB) *EtcdServer {
 	return s
 }
 
-// newEtcd starts a server with its data in a new folder under parent, if there is one.
-func newEtcd(parent string) (*EtcdServer, error) {
-	s := &EtcdServer{}
+// newEtcd readies a server with its data in memory where there is such a folder: nobody
+// needs it after a power cut, and a killed server has written it.
+func newEtcd() (*EtcdServer, error) {
+	s, parent := &EtcdServer{name: "default"}, "/dev/shm"
 	var err error
 	if _, e := os.Stat(parent); e != nil {
 		parent = ""
@@ -78,22 +86,33 @@ func newEtcd(parent string) (*EtcdServer, error) {
 	if s.peer, err = FreePort(); err != nil {
 		return nil, err
 	}
-	return s, s.start()
+	s.cluster = s.member()
+	return s, nil
 }
 
+func (s *EtcdServer) peerURL() string { return fmt.Sprintf("http://127.0.0.1:%d", s.peer) }
+
+func (s *EtcdServer) member() string { return s.name + "=" + s.peerURL() }
+
+// start returns when the server serves.
 func (s *EtcdServer) start() error {
+	if err := s.Launch(); err != nil {
+		return err
+	}
+	return await(s.Process, s.healthy)
+}
+
+// Launch starts the server and does not wait until it serves, which takes a majority.
+func (s *EtcdServer) Launch() error {
 	path, err := Program("etcd")
 	if err != nil {
 		return err
 	}
-	peer := fmt.Sprintf("http://127.0.0.1:%d", s.peer)
-	cmd := exec.Command(path, "--data-dir", filepath.Join(s.dir, "etcd"), "--logger", "zap", "--log-level", "fatal",
+	cmd := exec.Command(path, "--name", s.name, "--data-dir", filepath.Join(s.dir, "etcd"), "--logger", "zap", "--log-level", "fatal",
 		"--listen-client-urls", s.URL(), "--advertise-client-urls", s.URL(),
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
-	if s.Process, err = start(cmd); err != nil {
-		return err
-	}
-	return await(s.Process, s.healthy)
+		"--listen-peer-urls", s.peerURL(), "--initial-advertise-peer-urls", s.peerURL(), "--initial-cluster", s.cluster)
+	s.Process, err = start(cmd)
+	return err
 }
 
 // healthy asks as etcdctl does: the answer takes a leader.

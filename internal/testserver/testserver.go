@@ -83,6 +83,9 @@ func start(cmd *exec.Cmd) (*Process, error) {
 // Signal sends sig to the server.
 func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
+// Pid is the server's process number.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
 // Kill ends the server at once and waits until it is gone.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it may have ended by itself
@@ -109,8 +112,12 @@ func FreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// await calls ready until it returns nil, the process ends, or 60 s pass.
+// await calls ready until it returns nil, the process, if there is one, ends, or 60 s pass.
 func await(p *Process, ready func(context.Context) error) error {
+	var done <-chan struct{}
+	if p != nil {
+		done = p.done
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -121,7 +128,7 @@ func await(p *Process, ready func(context.Context) error) error {
 			return nil
 		}
 		select {
-		case <-p.done:
+		case <-done:
 			return fmt.Errorf("the server ended: %w", err)
 		case <-ctx.Done():
 			return err

@@ -52,9 +52,9 @@ type shard struct {
 type slot struct {
 	owner   lockwrap.Owner // no Holder: free, or kept
 	by      lockwrap.Holder
-	expires time.Time // by the monotonic clock; of the lease, or of the keeping
-	kept    string    // the node that it is kept for
-	line    []string  // nodes that wait, the longest first
+	expires time.Time          // by the monotonic clock; of the lease, or of the keeping
+	kept    string             // the node that it is kept for
+	line    []lockwrap.Waiting // nodes that wait, the longest first
 }
 
 func (s *slot) alive(now time.Time) bool { return s.owner.Holder != "" && now.Before(s.expires) }
@@ -64,21 +64,21 @@ func (s *slot) taken(node string, now time.Time) bool {
 	return now.Before(s.expires) && (s.owner.Holder != "" || s.kept != "" && s.kept != node)
 }
 
-func (s *slot) join(node string) {
-	if !slices.Contains(s.line, node) {
-		s.line = append(s.line, node)
+func (s *slot) join(node string, now time.Time) {
+	if !slices.ContainsFunc(s.line, func(w lockwrap.Waiting) bool { return w.Node == node }) {
+		s.line = append(s.line, lockwrap.Waiting{Node: node, Since: now})
 	}
 }
 
 func (s *slot) leave(node string) {
-	s.line = slices.DeleteFunc(s.line, func(n string) bool { return n == node })
+	s.line = slices.DeleteFunc(s.line, func(w lockwrap.Waiting) bool { return w.Node == node })
 }
 
 // pass keeps a lock that nobody holds any more for the first in line, and returns that one.
 func (s *slot) pass(now time.Time) (node string) {
 	*s = slot{owner: lockwrap.Owner{Token: s.owner.Token}, line: s.line}
 	if len(s.line) > 0 {
-		s.kept, s.line, s.expires = s.line[0], s.line[1:], now.Add(lockwrap.Grace)
+		s.kept, s.line, s.expires = s.line[0].Node, s.line[1:], now.Add(lockwrap.Grace)
 	}
 	return s.kept
 }
@@ -148,7 +148,7 @@ func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply
 		case s.taken(c.Node, now):
 			r = lockwrap.Reply{Left: s.expires.Sub(now), By: s.by, Token: s.owner.Token}
 			if c.Queue {
-				s.join(c.Node)
+				s.join(c.Node, now)
 			}
 			return
 		default:

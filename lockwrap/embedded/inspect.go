@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ func (b *Backend) Lock(_ context.Context, lock string) (h lockwrap.Holding, err 
 	return h, err
 }
 
-// holding never names a waiting node: all of them are one.
 func (s *slot) holding(lock string, now time.Time) lockwrap.Holding {
-	return lockwrap.Holding{Lock: lock, Owner: s.owner, By: s.by, Left: s.expires.Sub(now)}
+	return lockwrap.Holding{Lock: lock, Owner: s.owner, By: s.by, Left: s.expires.Sub(now),
+		Waiting: slices.Clone(s.line)}
 }

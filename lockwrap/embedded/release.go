@@ -57,7 +57,7 @@ func (b *Backend) handOver(s *slot, next *lockwrap.Claim, r *lockwrap.Reply, now
 	}
 	told = s.pass(now)
 	if next != nil && next.Queue {
-		s.join(next.Node)
+		s.join(next.Node, now)
 	}
 	return told
 }

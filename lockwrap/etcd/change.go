@@ -43,7 +43,11 @@ func (b *Backend) change(ctx context.Context, op, lock string, decide func(s *st
 		if w, err = b.prepare(ctx, s, p); err != nil {
 			break
 		}
-		r, err := b.client.Txn(ctx).If(s.unchanged(lock)...).Then(w.ops(lock, s, p)...).Else(reading(lock)...).Commit()
+		var r *clientv3.TxnResponse
+		err = b.members.ask(ctx, func(c *clientv3.Client) (err error) {
+			r, err = c.Txn(ctx).If(s.unchanged(lock)...).Then(w.ops(lock, s, p)...).Else(reading(lock)...).Commit()
+			return err
+		})
 		switch {
 		case errors.Is(err, rpctypes.ErrLeaseNotFound): // nothing was done; the state's lease is the one that can be gone
 			b.memory.forget()
@@ -54,6 +58,10 @@ func (b *Backend) change(ctx context.Context, op, lock string, decide func(s *st
 		case r.Succeeded:
 			if p.free || p.life > 0 {
 				b.spend(was)
+			}
+			if p.tell != "" { // from now on, not from when somebody looks
+				s.alive, s.held = false, 0
+				b.sights.see(lock, s)
 			}
 			return nil
 		default:
@@ -71,12 +79,15 @@ func reading(lock string) []clientv3.Op {
 	return []clientv3.Op{clientv3.OpGet(lock + ":s"), clientv3.OpGet(lock + ":l")}
 }
 
-func (b *Backend) read(ctx context.Context, lock string) (*state, error) {
-	r, err := b.client.Txn(ctx).Then(reading(lock)...).Commit()
-	if err != nil {
-		return nil, err
-	}
-	return parse(r.Responses)
+func (b *Backend) read(ctx context.Context, lock string) (s *state, err error) {
+	err = b.members.find(ctx, func(c *clientv3.Client) error {
+		r, err := c.Txn(ctx).Then(reading(lock)...).Commit()
+		if err == nil {
+			s, err = parse(r.Responses)
+		}
+		return err
+	})
+	return s, err
 }
 
 func parse(responses []*etcdserverpb.ResponseOp) (*state, error) {
@@ -115,26 +126,23 @@ func (b *Backend) prepare(ctx context.Context, s *state, p plan) (w write, err e
 	}
 	w.text, w.memory = string(text), s.memory
 	if p.keep > 0 || s.memory == 0 {
-		if w.memory, err = b.memory.lease(ctx, b.client, p.keep); err != nil {
+		if w.memory, err = b.memory.lease(ctx, b.members, p.keep); err != nil {
 			return w, err
 		}
 	}
 	if p.tell != "" {
-		if w.notice, err = b.memory.lease(ctx, b.client, 0); err != nil {
+		if w.notice, err = b.memory.lease(ctx, b.members, 0); err != nil {
 			return w, err
 		}
 	}
 	if p.life > 0 { // the last, so that it is whole when it is used
-		var g *clientv3.LeaseGrantResponse
-		if g, err = b.client.Grant(ctx, seconds(p.life)); err == nil {
-			w.lease = g.ID
-		}
+		w.lease, err = b.members.grant(ctx, seconds(p.life))
 	}
 	return w, err
 }
 
-// seconds is one more than it takes: etcd tells the life left in whole seconds, cut off.
-func seconds(d time.Duration) int64 { return int64((d+time.Second-1)/time.Second) + 1 }
+// seconds rounds up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func (w *write) ops(lock string, s *state, p plan) []clientv3.Op {
 	ops := []clientv3.Op{clientv3.OpPut(lock+":s", w.text, clientv3.WithLease(w.memory))}
@@ -181,7 +189,7 @@ type remembrance struct {
 	until time.Time // end of its use
 }
 
-func (m *memory) lease(ctx context.Context, client *clientv3.Client, keep time.Duration) (clientv3.LeaseID, error) {
+func (m *memory) lease(ctx context.Context, members *members, keep time.Duration) (clientv3.LeaseID, error) {
 	hours := int64((keep + time.Hour - 1) / time.Hour)
 	m.mu.Lock()
 	defer m.mu.Unlock() // also while it is made: whoever needs one meanwhile needs the same
@@ -189,15 +197,15 @@ func (m *memory) lease(ctx context.Context, client *clientv3.Client, keep time.D
 	if x, ok := m.all[hours]; ok && now.Before(x.until) {
 		return x.id, nil
 	}
-	g, err := client.Grant(ctx, (hours+2)*3600) // it is used for one, and outlives what is put last by what was asked for
+	id, err := members.grant(ctx, (hours+2)*3600) // it is used for one, and outlives what is put last by what was asked for
 	if err != nil {
 		return 0, err
 	}
 	if m.all == nil {
 		m.all = map[int64]remembrance{}
 	}
-	m.all[hours] = remembrance{g.ID, now.Add(time.Hour)}
-	return g.ID, nil
+	m.all[hours] = remembrance{id, now.Add(time.Hour)}
+	return id, nil
 }
 
 // forget is for when etcd does not know one of the leases any more.
@@ -225,7 +233,10 @@ func (b *Backend) revoking() {
 			return
 		case id := <-b.spent:
 			ctx, cancel := context.WithTimeout(b.work, time.Second)
-			_, _ = b.client.Revoke(ctx, id) // else it ends by itself
+			_ = b.members.ask(ctx, func(c *clientv3.Client) error { // else it ends by itself
+				_, err := c.Revoke(ctx, id)
+				return err
+			})
 			cancel()
 		}
 	}

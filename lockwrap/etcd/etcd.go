@@ -2,10 +2,11 @@
 //
 // A lock is two keys. <lock>:s is what is known of it, which every change replaces if it is
 // still as it was read: the last token, who holds it, the line of nodes. <lock>:l exists
-// while the lock is held; it hangs on an etcd lease of its own, so it ends by etcd's clock
-// alone. etcd counts leases in whole seconds, gives at least one or two, and looks at them
-// twice a second: a holder that died keeps its lock for up to three seconds more than its
-// lease. It never loses it sooner.
+// while the lock is held; it hangs on an etcd lease of its own, so it ends by etcd's clock.
+// etcd counts leases in whole seconds, gives two at least, and looks at them twice a second: a
+// holder that died keeps its lock for up to half a second longer than a lease of whole seconds
+// from two on. It never loses it sooner. Where etcd is later than that, as after a change of
+// its leader, a node that has seen the lock unchanged for the length of its lease takes it.
 //
 // An acquire is three round trips, two of them writes; a release is two, one a write.
 // Operators compact etcd's history themselves (--auto-compaction-retention): every change
@@ -26,6 +27,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"apiengine/lockwrap"
 )
@@ -39,15 +42,15 @@ type Config struct {
 	Timeout   time.Duration // of a dial; default 2s, at least 10ms
 }
 
-// Backend is a lockwrap.Backend in etcd. It has a client of its own.
+// Backend is a lockwrap.Backend in etcd. It has clients of its own.
 type Backend struct {
-	client *clientv3.Client
-	memory memory
-	keeps  keeps
-	spent  chan clientv3.LeaseID // of locks that were given back
-	work   context.Context
-	stop   context.CancelFunc
-	worker sync.WaitGroup
+	members *members
+	memory  memory
+	sights  sights
+	spent   chan clientv3.LeaseID // of locks that were given back
+	work    context.Context
+	stop    context.CancelFunc
+	worker  sync.WaitGroup
 }
 
 var _ lockwrap.Backend = (*Backend)(nil)
@@ -64,11 +67,12 @@ func New(cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd: Config.Endpoints %w", err)
 	}
-	client, err := clientv3.New(c)
-	if err != nil {
-		return nil, fmt.Errorf("etcd: Config.Endpoints cannot be used: %w", err)
+	open := func(ctx context.Context, endpoint string) (*clientv3.Client, error) {
+		one := c
+		one.Context, one.Endpoints = ctx, []string{endpoint}
+		return clientv3.New(one)
 	}
-	b := &Backend{client: client, spent: make(chan clientv3.LeaseID, 1000)}
+	b := &Backend{members: newMembers(c.Endpoints, open), spent: make(chan clientv3.LeaseID, 1000)}
 	b.work, b.stop = context.WithCancel(context.Background())
 	b.worker.Go(b.revoking)
 	return b, nil
@@ -79,7 +83,9 @@ var errEndpoint = errors.New("must be http://host:port or https://host:port, par
 // options reads the endpoints. No error repeats them: they may hold a password.
 func options(cfg *Config) (clientv3.Config, error) {
 	c := clientv3.Config{DialTimeout: cfg.Timeout, DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
-		PermitWithoutStream: true, Logger: zap.NewNop()}
+		PermitWithoutStream: true, Logger: zap.NewNop(), MaxUnaryRetries: 2, // more is up to who asks
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: cfg.Timeout,
+			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second}})}}
 	for i, part := range strings.Split(cfg.Endpoints, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Port() == "" ||
@@ -102,13 +108,13 @@ func options(cfg *Config) (clientv3.Config, error) {
 func (b *Backend) Acquire(ctx context.Context, c lockwrap.Claim) (lockwrap.Reply, error) {
 	var r lockwrap.Reply
 	err := b.change(ctx, "acquire", c.Lock, func(s *state) plan {
-		switch {
-		case s.alive && s.Holder == c.Holder:
+		if s.alive && s.Holder == c.Holder {
 			r = lockwrap.Reply{Held: true, Token: s.Token, Left: c.TTL}
 			s.lives(c.TTL)
 			return plan{life: c.TTL}
-		case s.alive || b.keeps.keptFromMe(c.Lock, s, c.Node):
-			r = lockwrap.Reply{Token: s.Token, Left: b.left(c.Lock, s)}
+		}
+		if left, taken := b.sights.taken(c.Lock, s, c.Node); taken {
+			r = lockwrap.Reply{Token: s.Token, Left: left}
 			if s.alive {
 				r.By = lockwrap.Holder{API: s.API, Since: time.UnixMicro(s.Since)}
 			}
@@ -130,14 +136,19 @@ func (b *Backend) Confirm(ctx context.Context, lock string, o lockwrap.Owner) (l
 	if !s.owns(o) {
 		return lockwrap.Reply{Token: s.Token}, nil
 	}
-	life, err := b.client.TimeToLive(ctx, s.lease)
+	var life *clientv3.LeaseTimeToLiveResponse
+	err = b.members.find(ctx, func(c *clientv3.Client) (err error) {
+		life, err = c.TimeToLive(ctx, s.lease)
+		return err
+	})
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound), err == nil && life.TTL < 0: // it has just ended
 		return lockwrap.Reply{Token: s.Token}, nil
 	case err != nil:
 		return lockwrap.Reply{}, &lockwrap.BackendError{Op: "confirm", Err: err}
 	}
-	return lockwrap.Reply{Held: true, Token: s.Token, Left: time.Duration(life.TTL) * time.Second}, nil
+	least := time.Duration(life.TTL) * time.Second // whole seconds, cut off
+	return lockwrap.Reply{Held: true, Token: s.Token, Left: min(max(s.left(), least), least+time.Second)}, nil
 }
 
 // Renew is lockwrap.Backend's.
@@ -186,7 +197,7 @@ func (b *Backend) Release(ctx context.Context, lock string, o lockwrap.Owner, ne
 func (b *Backend) Leave(ctx context.Context, lock, node string) error {
 	return b.change(ctx, "leave", lock, func(s *state) plan {
 		out := s.leave(node)
-		if s.alive || s.Kept != node {
+		if s.alive || s.Kept != node || b.sights.see(lock, s) == 0 { // a keeping that is over is nobody's to pass on
 			return plan{skip: !out}
 		}
 		s.pass()
@@ -196,38 +207,18 @@ func (b *Backend) Leave(ctx context.Context, lock, node string) error {
 
 // Notify is lockwrap.Backend's.
 func (b *Backend) Notify(ctx context.Context, node string, hear func(lock string)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// Without a leader a member could say nothing for long and be believed.
-	for r := range b.client.Watch(clientv3.WithRequireLeader(ctx), node, clientv3.WithCreatedNotify(), clientv3.WithFilterDelete()) {
-		if err := r.Err(); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("etcd: the watch ended: %w", err)
-		}
-		if r.Created {
-			hear("")
-		}
-		for _, e := range r.Events {
-			hear(string(e.Kv.Value))
-		}
-	}
-	if ctx.Err() == nil {
-		return errors.New("etcd: the watch ended")
+	if err := b.members.watch(ctx, node, hear); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("etcd: the watch ended: %w", err)
 	}
 	return nil
 }
 
 // Ping is lockwrap.Backend's.
-func (b *Backend) Ping(ctx context.Context) error {
-	_, err := b.client.Get(ctx, "lockwrap", clientv3.WithCountOnly()) // answered by the leader, or by nobody
-	if err != nil && !errors.Is(err, rpctypes.ErrPermissionDenied) {
-		return &lockwrap.BackendError{Op: "ping", Err: err}
-	}
-	return nil
-}
+func (b *Backend) Ping(ctx context.Context) error { return b.members.ping(ctx) }
 
 // Close is lockwrap.Backend's.
 func (b *Backend) Close() error {
 	b.stop()
 	b.worker.Wait()
-	return b.client.Close()
+	return b.members.close()
 }

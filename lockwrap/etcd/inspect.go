@@ -20,7 +20,11 @@ func (b *Backend) Locks(ctx context.Context, prefix string) ([]lockwrap.Holding,
 	var list []lockwrap.Holding
 	end := clientv3.GetPrefixRangeEnd(prefix)
 	for from := prefix; ; {
-		r, err := b.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(page))
+		var r *clientv3.GetResponse
+		err := b.members.find(ctx, func(c *clientv3.Client) (err error) {
+			r, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(page))
+			return err
+		})
 		if err != nil {
 			return nil, &lockwrap.BackendError{Op: "locks", Err: err}
 		}
@@ -54,9 +58,13 @@ func (b *Backend) Lock(ctx context.Context, lock string) (h lockwrap.Holding, er
 		return h, nil
 	}
 	h = lockwrap.Holding{Lock: lock, Owner: lockwrap.Owner{Token: s.Token, Holder: s.Holder},
-		By: lockwrap.Holder{API: s.API, Since: time.UnixMicro(s.Since)}, Left: b.left(lock, s)}
-	for _, node := range s.Line { // when they came is not kept
-		h.Waiting = append(h.Waiting, lockwrap.Waiting{Node: node})
+		By: lockwrap.Holder{API: s.API, Since: time.UnixMicro(s.Since)}, Left: s.left()}
+	for _, node := range s.Line {
+		w := lockwrap.Waiting{Node: node}
+		if us := s.Came[node]; us > 0 { // a node of an older version says nothing of it
+			w.Since = time.UnixMicro(us)
+		}
+		h.Waiting = append(h.Waiting, w)
 	}
 	return h, nil
 }

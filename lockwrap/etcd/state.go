@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,6 +21,8 @@ type state struct {
 	Kept   string   `json:"kept,omitempty"`  // the node that a free lock is kept for
 	Turn   int64    `json:"turn,omitempty"`  // counts the times that it was kept
 	Line   []string `json:"line,omitempty"`  // nodes that wait, the longest first
+	// Came is since when each of them stands in line, in us.
+	Came map[string]int64 `json:"came,omitempty"`
 
 	alive       bool // <lock>:l exists: Holder has the lock
 	lease       clientv3.LeaseID
@@ -52,11 +53,16 @@ func (s *state) join(node string) bool {
 		return false
 	}
 	s.Line = append(s.Line, node)
+	if s.Came == nil {
+		s.Came = map[string]int64{}
+	}
+	s.Came[node] = time.Now().UnixMicro()
 	return true
 }
 
 func (s *state) leave(node string) bool {
 	before := len(s.Line)
+	delete(s.Came, node)
 	s.Line = slices.DeleteFunc(s.Line, func(n string) bool { return n == node })
 	return len(s.Line) < before
 }
@@ -65,61 +71,17 @@ func (s *state) leave(node string) bool {
 func (s *state) pass() {
 	s.Holder, s.API, s.Since, s.Until, s.TTL, s.Kept = "", "", 0, 0, 0, ""
 	if len(s.Line) > 0 {
-		s.Kept, s.Line = s.Line[0], s.Line[1:]
+		s.Kept = s.Line[0]
+		s.leave(s.Kept)
 		s.Turn++
 	}
 }
 
-// left is a guess of how long the lock stays taken.
-func (b *Backend) left(lock string, s *state) time.Duration {
-	if !s.alive {
-		return b.keeps.left(lock, s)
-	}
+// left is how long the lock stays taken, by the clock of the node that wrote it.
+func (s *state) left() time.Duration {
 	left := time.Duration(s.Until-time.Now().UnixMicro()) * time.Microsecond
-	return min(max(left, 0), time.Duration(s.TTL)*time.Microsecond)
+	return min(max(left, 0), s.life())
 }
 
-// keeps measures how long locks have been kept, by this node's clock and from when it first
-// saw it: no two clocks need to agree, and Grace is too short for a lease of etcd's.
-type keeps struct {
-	mu   sync.Mutex
-	seen map[string]keeping
-}
-
-type keeping struct {
-	turn, token int64
-	since       time.Time
-}
-
-const manyKeeps = 1000 // after which old ones are looked for
-
-// keptFromMe reports whether a free lock is kept for another node than node.
-func (k *keeps) keptFromMe(lock string, s *state, node string) bool {
-	return s.Kept != "" && s.Kept != node && k.left(lock, s) > 0
-}
-
-func (k *keeps) left(lock string, s *state) time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := time.Now()
-	x, ok := k.seen[lock]
-	if !ok || x.turn != s.Turn || x.token != s.Token {
-		if k.seen == nil || len(k.seen) >= manyKeeps {
-			k.drop(now)
-		}
-		x = keeping{s.Turn, s.Token, now}
-		k.seen[lock] = x
-	}
-	return max(0, lockwrap.Grace-now.Sub(x.since))
-}
-
-// drop forgets what is over. A lock that is still kept then is kept for Grace once more.
-func (k *keeps) drop(now time.Time) {
-	fresh := map[string]keeping{}
-	for lock, x := range k.seen {
-		if now.Sub(x.since) < lockwrap.Grace {
-			fresh[lock] = x
-		}
-	}
-	k.seen = fresh
-}
+// life is the lease's, as it was asked for.
+func (s *state) life() time.Duration { return time.Duration(s.TTL) * time.Microsecond }

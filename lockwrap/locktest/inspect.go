@@ -3,6 +3,7 @@ package locktest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"apiengine/lockwrap"
@@ -11,6 +12,7 @@ import (
 // inspectTests are for backends that are an Inspector.
 var inspectTests = []test{
 	{"inspect: held locks show their holder, and nothing else does", showsHolders},
+	{"inspect: nodes in line show since when, in their order", showsWaiting},
 	{"inspect: a forced release ends the holder's lease and no later one", forcedRelease},
 }
 
@@ -72,6 +74,47 @@ func showsHolders(s *suite) {
 	}
 	for _, l := range held {
 		s.release(l)
+	}
+}
+
+func showsWaiting(s *suite) {
+	s.inspectable()
+	b, ctx := s.backend(), s.Context()
+	look, _ := b.(lockwrap.Inspector)
+	ask := func(lock, node string) {
+		s.Helper()
+		c := lockwrap.Claim{Lock: lock, Holder: node + ":aa", TTL: 20 * time.Second, Keep: time.Hour, Node: s.prefix + ":w:" + node, Queue: true}
+		if _, err := b.Acquire(ctx, c); err != nil {
+			s.Fatal(err)
+		}
+	}
+	lock := s.lock("x")
+	began := time.Now()
+	for _, node := range []string{"holder", "n3", "n1", "n2", "n1"} { // who asks again keeps its place and its time
+		ask(lock, node)
+		<-time.After(2 * time.Millisecond) // their times differ
+	}
+	if err := b.Leave(ctx, lock, s.prefix+":w:n1"); err != nil {
+		s.Fatal(err)
+	}
+	ask(lock, "n1")
+	one, err := look.Lock(ctx, lock)
+	if err != nil {
+		s.Fatal(err)
+	}
+	list, err := look.Locks(ctx, s.prefix)
+	if err != nil || len(list) != 1 || !slices.Equal(list[0].Waiting, one.Waiting) {
+		s.Fatalf("%+v of all locks, %+v of one: %v", list, one, err)
+	}
+	last := began.Add(-10 * time.Second) // a server's clock may differ
+	for i, node := range []string{"n3", "n2", "n1"} {
+		if len(one.Waiting) != 3 || one.Waiting[i].Node != s.prefix+":w:"+node {
+			s.Fatalf("in line: %+v, want n3, n2, n1", one.Waiting)
+		}
+		if w := one.Waiting[i]; !w.Since.After(last) || w.Since.Sub(began) > 20*time.Second {
+			s.Errorf("%s waits since %v, want some time after %v", node, w.Since, last)
+		}
+		last = one.Waiting[i].Since
 	}
 }
 

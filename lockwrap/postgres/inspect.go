@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,14 +40,19 @@ func (b *Backend) inspect(ctx context.Context, op, sql, arg string) ([]lockwrap.
 	return list, nil
 }
 
-// holding reads one row. When a node began to wait is not kept.
+// holding reads one row.
 func holding(row pgx.CollectableRow) (h lockwrap.Holding, err error) {
 	var since, left int64
 	var line []string
 	err = row.Scan(&h.Lock, &h.Owner.Token, &h.Owner.Holder, &h.By.API, &since, &left, &line)
 	h.By.Since, h.Left = time.UnixMicro(since), time.Duration(left)*time.Microsecond
-	for _, node := range line {
-		h.Waiting = append(h.Waiting, lockwrap.Waiting{Node: node})
+	for _, place := range line {
+		node, micros, _ := strings.Cut(place, " ")
+		w := lockwrap.Waiting{Node: node}
+		if us, err := strconv.ParseInt(micros, 10, 64); err == nil {
+			w.Since = time.UnixMicro(us)
+		}
+		h.Waiting = append(h.Waiting, w)
 	}
 	return h, err
 }

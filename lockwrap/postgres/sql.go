@@ -1,10 +1,14 @@
 package postgres
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // statements are the operations on the table "<schema>".locks. A row's lock is held while
 // holder is not empty and expires lies ahead, and kept for a node while holder is empty, kept
-// is not, and expires lies ahead. The row stays, to remember the token, until forget.
+// is not, and expires lies ahead. The row stays, to remember the token, until forget. line
+// has "<node> <us since it stands there>" for each node that waits, the longest first.
 //
 // Each statement is idempotent for one holder. What it decides by is the row as it is once
 // the statement has it to itself, and the time by then: never excluded nor now(), which are
@@ -20,19 +24,31 @@ type statements struct {
 
 // newStatements takes the schema in quotes.
 func newStatements(schema string) *statements {
-	fill := strings.NewReplacer(
+	parts := strings.NewReplacer(
 		"{schema}", schema,
 		"{table}", schema+".locks",
 		"{clock}", "(SELECT clock_timestamp() AS now OFFSET 0) AS t",
 		"{micros}", "(extract(epoch FROM t.now) * 1000000)::bigint",
 		"{left}", "(extract(epoch FROM expires - clock_timestamp()) * 1000000)::bigint",
 		"{since}", "(extract(epoch FROM since) * 1000000)::bigint",
+		"{first}", "split_part(coalesce(line[1], ''), ' ', 1)",
 		"{columns}", "(token, holder, api, since, expires, kept, line, forget)",
 		"{tell}", tell,
-	).Replace
+	)
+	fill := func(text string) string {
+		return parts.Replace(stands.ReplaceAllString(others.ReplaceAllString(text,
+			"ARRAY(SELECT x FROM unnest($1) WITH ORDINALITY AS u (x, i) WHERE split_part(x, ' ', 1) <> $2 ORDER BY i)"),
+			"EXISTS (SELECT FROM unnest($1) AS x WHERE split_part(x, ' ', 1) = $2)"))
+	}
 	return &statements{fill(acquire), fill(confirm), fill(renew), fill(release), fill(handOver), fill(leave), fill(clean), fill(table),
 		fill(locks), fill(one)}
 }
+
+// {line without node} and {line has node} name a node by its name alone.
+var (
+	others = regexp.MustCompile(`\{(\S+) without (\S+)\}`)
+	stands = regexp.MustCompile(`\{(\S+) has (\S+)\}`)
+)
 
 // tell notifies the node that the row is kept for by now; see channel.
 const tell = `(SELECT pg_notify('lockwrap_' || left(encode(sha256(convert_to(kept, 'UTF8')), 'hex'), 40), $1::text)::text FROM done WHERE kept <> '')`
@@ -49,16 +65,16 @@ WITH done AS (
 	ON CONFLICT (lock) DO UPDATE SET {columns} = (
 		SELECT g.* FROM (SELECT t.now, l.expires <= t.now OR l.holder = '' AND l.kept IN ('', $7::text) AS free FROM {clock}) AS t, LATERAL (
 			SELECT greatest(l.token + 1, $4::bigint + 1, {micros}), $2::text, $6::text, t.now, t.now + $3::bigint * interval '1 microsecond',
-				'', array_remove(l.line, $7::text), t.now + $5::bigint * interval '1 microsecond' WHERE t.free
+				'', {l.line without $7::text}, t.now + $5::bigint * interval '1 microsecond' WHERE t.free
 			UNION ALL
 			SELECT l.token, l.holder, l.api, l.since, t.now + $3::bigint * interval '1 microsecond',
 				'', l.line, l.forget WHERE NOT t.free AND l.holder = $2::text
 			UNION ALL
 			SELECT l.token, l.holder, l.api, l.since, l.expires, l.kept,
-				CASE WHEN $8::bool AND NOT $7::text = ANY (l.line) THEN l.line || $7::text ELSE l.line END, l.forget
+				CASE WHEN $8::bool AND NOT {l.line has $7::text} THEN l.line || ($7::text || ' ' || {micros}) ELSE l.line END, l.forget
 				WHERE NOT t.free AND l.holder <> $2::text) AS g)
 	WHERE l.expires <= clock_timestamp() OR l.holder = $2::text OR l.holder = '' AND l.kept IN ('', $7::text)
-		OR $8::bool AND NOT $7::text = ANY (l.line)
+		OR $8::bool AND NOT {l.line has $7::text}
 	RETURNING token, holder, api, since, expires)
 SELECT true, token, holder, api, {since}, {left}, token FROM done
 UNION ALL
@@ -82,7 +98,7 @@ SELECT false, token, holder, api, {since}, 0, token FROM {table} WHERE lock = $1
 	// $1 lock, $2 holder, $3 token or 0 for any, $4 grace.
 	release = `
 WITH done AS (
-	UPDATE {table} AS l SET holder = '', api = '', kept = coalesce(line[1], ''), line = line[2:],
+	UPDATE {table} AS l SET holder = '', api = '', kept = {first}, line = line[2:],
 		expires = clock_timestamp() + sign(cardinality(line)) * $4::bigint * interval '1 microsecond'
 	WHERE lock = $1::text AND holder = $2::text AND $3::bigint IN (0, token) AND expires > clock_timestamp()
 	RETURNING token, kept)
@@ -99,12 +115,12 @@ WITH done AS (
 			SELECT l.token, l.holder, l.api, l.since, t.now + $6::bigint * interval '1 microsecond',
 				'', l.line, l.forget WHERE t.again
 			UNION ALL
-			SELECT l.token, '', '', l.since, t.now + $4::bigint * interval '1 microsecond', l.line[1],
-				CASE WHEN $11::bool AND NOT $10::text = ANY (l.line[2:]) THEN l.line[2:] || $10::text ELSE l.line[2:] END, l.forget
+			SELECT l.token, '', '', l.since, t.now + $4::bigint * interval '1 microsecond', {first},
+				CASE WHEN $11::bool AND NOT {l.line[2:] has $10::text} THEN l.line[2:] || ($10::text || ' ' || {micros}) ELSE l.line[2:] END, l.forget
 				WHERE NOT t.again AND t.yields
 			UNION ALL
 			SELECT greatest(l.token + 1, $7::bigint + 1, {micros}), $5::text, $9::text, t.now, t.now + $6::bigint * interval '1 microsecond',
-				'', array_remove(l.line, $10::text), t.now + $8::bigint * interval '1 microsecond'
+				'', {l.line without $10::text}, t.now + $8::bigint * interval '1 microsecond'
 				WHERE NOT t.again AND NOT t.yields) AS g)
 	WHERE lock = $1::text AND expires > clock_timestamp() AND (holder = $5::text OR holder = $2::text AND $3::bigint IN (0, token))
 	RETURNING token, holder, kept)
@@ -117,11 +133,11 @@ SELECT false, token, '', '', 0, 0, token FROM {table} WHERE lock = $1::text AND 
 	leave = `
 WITH done AS (
 	UPDATE {table} AS l SET (expires, kept, line) = (
-		SELECT g.* FROM (SELECT t.now, array_remove(l.line, $2::text) AS rest, l.holder = '' AND l.kept = $2::text AND l.expires > t.now AS goes FROM {clock}) AS t, LATERAL (
-			SELECT t.now + sign(cardinality(t.rest)) * $3::bigint * interval '1 microsecond', coalesce(t.rest[1], ''), t.rest[2:] WHERE t.goes
+		SELECT g.* FROM (SELECT t.now, {l.line without $2::text} AS rest, l.holder = '' AND l.kept = $2::text AND l.expires > t.now AS goes FROM {clock}) AS t, LATERAL (
+			SELECT t.now + sign(cardinality(t.rest)) * $3::bigint * interval '1 microsecond', split_part(coalesce(t.rest[1], ''), ' ', 1), t.rest[2:] WHERE t.goes
 			UNION ALL
 			SELECT l.expires, l.kept, t.rest WHERE NOT t.goes) AS g)
-	WHERE lock = $1::text AND ($2::text = ANY (line) OR holder = '' AND kept = $2::text)
+	WHERE lock = $1::text AND ({line has $2::text} OR holder = '' AND kept = $2::text)
 	RETURNING kept, token)
 SELECT true, token, coalesce({tell}, ''), '', 0::bigint, 0::bigint, token FROM done`
 

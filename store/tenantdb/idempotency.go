@@ -140,8 +140,8 @@ func (a *Attempt) Renew(ctx context.Context) error {
 func (a *Attempt) End(ctx context.Context, kept bool) error { return a.db.b.end(ctx, a, kept) }
 
 // Complete writes the answer into the transaction, which must be committed next. A
-// *TakenOverError means that another attempt has the key by now; the transaction must
-// then be rolled back.
+// *TakenOverError, of this call or of Commit, means that another attempt has the key by
+// now; the transaction must then be rolled back.
 func (tx *Tx) Complete(ctx context.Context, a *Attempt, ans Answer) error {
 	if err := tx.usable(ctx); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"apiengine/fault"
-	"apiengine/internal/testserver"
 	"apiengine/store/tenantdb"
 )
 
@@ -209,26 +208,32 @@ func TestTakeover(t *testing.T) {
 			if err := stale.End(t.Context(), false); err != nil {
 				t.Error(err)
 			}
-			if err := tx.Complete(t.Context(), stale, firstAnswer); !errors.As(err, &over) || fault.Of(err) != fault.IdempotencyInProgress {
+			if err := completeAndCommit(t, tx, stale); !errors.As(err, &over) || fault.Of(err) != fault.IdempotencyInProgress {
 				t.Errorf("completed: %v", err)
 			}
-			tx.Rollback(t.Context())
 			// A key given back and claimed anew has the old attempt's number, not its execution.
 			if err := a.End(t.Context(), false); err != nil {
 				t.Error(err)
 			}
 			a = claim(t, db, claimOf(c.name, "run 3"))
 			tx = begin(t, db, tenantdb.Guard{})
-			if err := tx.Complete(t.Context(), stale, firstAnswer); !errors.As(err, &over) {
+			if err := completeAndCommit(t, tx, stale); !errors.As(err, &over) {
 				t.Errorf("completed the third run: %v", err)
 			}
-			tx.Rollback(t.Context())
 			finish(t, db, a)
 			if n := work(t, db); n != `[{"n":1}]` {
 				t.Errorf("the work is %s", n)
 			}
 		})
 	}
+}
+
+func completeAndCommit(t *testing.T, tx *tenantdb.Tx, a *tenantdb.Attempt) error {
+	t.Helper()
+	if err := tx.Complete(t.Context(), a, firstAnswer); err != nil {
+		return errors.Join(err, tx.Rollback(t.Context()))
+	}
+	return tx.Commit(t.Context())
 }
 
 // On SQLite the claims of a process end with it.
@@ -243,82 +248,5 @@ func TestClaimsEndWithTheProcess(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// A claim waits for the commit of an attempt whose lease ran out meanwhile, and then has
-// its answer.
-func TestAClaimWaitsForTheCommit(t *testing.T) {
-	db := openPostgres(t, nil)
-	workTable(t, db)
-	c := claimOf("k", "run 1")
-	c.Lease = time.Millisecond
-	a := claim(t, db, c)
-	tx := begin(t, db, tenantdb.Guard{})
-	if err := tx.Complete(t.Context(), a, firstAnswer); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(2 * time.Millisecond) // by the database's own clock, which cannot be set
-	got := make(chan *tenantdb.Answer)
-	go func() {
-		_, kept, err := db.Claim(context.Background(), claimOf("k", "run 2"))
-		if err != nil {
-			t.Error(err)
-		}
-		got <- kept
-	}()
-	select {
-	case <-got:
-		t.Error("the claim did not wait")
-	case <-time.After(100 * time.Millisecond):
-	}
-	commit(t, tx)
-	if kept := <-got; kept == nil || kept.Execution != "run 1" {
-		t.Errorf("kept %+v", kept)
-	}
-}
-
-// BenchmarkIdempotency is a whole run of one UPDATE, with and without an Idempotency-Key,
-// in rounds that take turns; it reports the ratio of the two throughputs.
-func BenchmarkIdempotency(b *testing.B) {
-	open := map[string]func() *tenantdb.DB{
-		"sqlite": func() *tenantdb.DB {
-			db, err := tenantdb.OpenSQLite(b.Context(), tenantdb.SQLiteConfig{Path: filepath.Join(b.TempDir(), "t.db")})
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(func() { db.Close() })
-			return db
-		},
-		"postgres": func() *tenantdb.DB { return openPostgres(b, newPool(b, testserver.NewPostgres(b).URL("postgres"))) },
-	}
-	for _, dialect := range []string{"sqlite", "postgres"} {
-		b.Run(dialect, func(b *testing.B) {
-			db := open[dialect]()
-			workTable(b, db)
-			var spent [2]time.Duration
-			for n := 0; b.Loop(); n++ {
-				start := time.Now()
-				tx := begin0(b, db, tenantdb.Guard{})
-				exec(b, tx, "UPDATE work SET n = n + 1")
-				commit(b, tx)
-				spent[0] += time.Since(start)
-				start = time.Now()
-				a := claim(b, db, claimOf(fmt.Sprint("k", n), fmt.Sprint("run ", n)))
-				tx = begin0(b, db, tenantdb.Guard{})
-				exec(b, tx, "UPDATE work SET n = n + 1")
-				if err := tx.Complete(b.Context(), a, firstAnswer); err != nil {
-					b.Fatal(err)
-				}
-				commit(b, tx)
-				if err := a.End(b.Context(), true); err != nil {
-					b.Fatal(err)
-				}
-				spent[1] += time.Since(start)
-			}
-			b.ReportMetric(float64(spent[0])/float64(spent[1]), "on/off")
-			b.ReportMetric(float64(spent[0].Microseconds())/float64(b.N), "us-off")
-			b.ReportMetric(float64(spent[1].Microseconds())/float64(b.N), "us-on")
-		})
 	}
 }

@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS _apiengine_outbox (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS _apiengine_outbox_due ON _apiengine_outbox (next_at, id) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS _apiengine_outbox_key ON _apiengine_outbox (key, id) WHERE state = 'pending';
+CREATE INDEX IF NOT EXISTS _apiengine_outbox_dead ON _apiengine_outbox (key, id) WHERE state = 'dead';
 CREATE INDEX IF NOT EXISTS _apiengine_outbox_done ON _apiengine_outbox (done_at) WHERE done_at IS NOT NULL;
 CREATE TABLE IF NOT EXISTS _apiengine_inbox (event_id TEXT PRIMARY KEY, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS _apiengine_inbox_seen ON _apiengine_inbox (seen_at)`
@@ -34,6 +35,7 @@ CREATE TABLE IF NOT EXISTS _apiengine_outbox (
 );
 CREATE INDEX IF NOT EXISTS _apiengine_outbox_due ON _apiengine_outbox (next_at, id) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS _apiengine_outbox_key ON _apiengine_outbox (key, id) WHERE state = 'pending';
+CREATE INDEX IF NOT EXISTS _apiengine_outbox_dead ON _apiengine_outbox (key, id) WHERE state = 'dead';
 CREATE INDEX IF NOT EXISTS _apiengine_outbox_done ON _apiengine_outbox (done_at) WHERE done_at IS NOT NULL;
 CREATE TABLE IF NOT EXISTS _apiengine_inbox (event_id text PRIMARY KEY, seen_at bigint NOT NULL);
 CREATE INDEX IF NOT EXISTS _apiengine_inbox_seen ON _apiengine_inbox (seen_at)`

@@ -86,14 +86,17 @@ func (db *DB) Events(ctx context.Context, f EventFilter) ([]StoredEvent, error) 
 }
 
 const (
-	retryEvent = `UPDATE _apiengine_outbox SET state = 'pending', attempts = 0, next_at = {now}, claim = '', done_at = NULL
+	// Due a little later: a claim of a later event of its key that has begun before must be
+	// there to be seen when this one is claimed.
+	retryEvent = `UPDATE _apiengine_outbox SET state = 'pending', attempts = 0, next_at = {now} + 200000, claim = '', done_at = NULL
 		WHERE id = $1 AND (state IN ('dead', 'dropped') OR state = 'pending' AND claim = '')`
 	dropEvent   = `UPDATE _apiengine_outbox SET state = 'dropped', claim = '', done_at = {now} WHERE id = $1 AND state IN ('pending', 'dead')`
 	eventExists = `SELECT state AS "State" FROM _apiengine_outbox WHERE id = $1`
 )
 
-// RetryEvent makes a dead, a dropped or a waiting event due at once, its attempts counted
-// anew. The error is not_found, version_conflict for one that is being or was delivered,
+// RetryEvent makes a dead, a dropped or a waiting event due in a moment, its attempts counted
+// anew. It comes before the later ones of its key that are still pending, and waits for one
+// that is under way. The error is not_found, version_conflict for one that is being or was delivered,
 // or as in Query.
 func (db *DB) RetryEvent(ctx context.Context, row int64) error {
 	return db.change(ctx, retryEvent, row, "it was delivered, or is being delivered now")

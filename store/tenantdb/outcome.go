@@ -160,11 +160,18 @@ func (b *pgBackend) outcome(ctx context.Context, w Witness) (bool, error) {
 	return b.committedXid(ctx, w.Xid)
 }
 
-// recorded looks for the answer of the run after waiting for a commit that is under way,
-// which holds the row.
+// A run's answer and its COMMIT travel together, and may still be on their way when this is
+// asked: the row of a run that has not answered is taken from it first, so that what comes
+// late cannot commit any more. It waits for a commit that is under way, which holds the row.
+const (
+	pgBurn = "UPDATE _apiengine_idempotency SET attempt = attempt + 1, lease_until = clock_timestamp()" +
+		" WHERE id = $1 AND execution = $2 AND head IS NULL RETURNING 'false'"
+	pgRecorded = "SELECT (head IS NOT NULL AND execution = $2)::text FROM _apiengine_idempotency WHERE id = $1"
+)
+
+// recorded tells whether the answer of the run was committed, for good.
 func (b *pgBackend) recorded(ctx context.Context, w Witness) (bool, error) {
-	rows, err := b.short(ctx, pgStatement{sql: "SELECT (head IS NOT NULL AND execution = $2)::text FROM _apiengine_idempotency WHERE id = $1 FOR UPDATE",
-		args: texts(w.ID, w.Execution)})
+	rows, err := b.short(ctx, pgStatement{sql: pgBurn, args: texts(w.ID, w.Execution)}, pgStatement{sql: pgRecorded, args: texts(w.ID, w.Execution)})
 	if e := new(pgconn.PgError); errors.As(err, &e) && e.Code == "55P03" {
 		return false, errUnderWay
 	}

@@ -25,30 +25,47 @@ func (s *pgSession) commit(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
-	p := s.conn.Conn().PgConn().StartPipeline(ctx)
-	s.askXid(p)
-	p.SendQueryParams("COMMIT", nil, nil, nil, nil)
-	err := p.Sync()
-	if err == nil {
-		err = s.readXid(p)
-	}
-	tag := pgconn.CommandTag{}
-	if err == nil {
-		var result any
-		if result, err = p.GetResults(); err == nil {
-			tag, err = result.(*pgconn.ResultReader).Close()
-		}
-		err = errors.Join(err, p.Close())
-	}
+	tag, err := s.sendCommit(ctx)
 	switch e := new(pgconn.PgError); {
 	case err == nil && tag.String() == "COMMIT":
 		return nil
 	case err == nil:
 		return fault.New(fault.Internal, "tenantdb: COMMIT was answered by %s: the transaction had failed before", tag)
+	case errors.Is(err, errTakenOver):
+		return &TakenOverError{Attempt: s.completed.Number}
 	case errors.As(err, &e) && e.Severity == "ERROR": // a deferred constraint: refused as a whole
 		return pgError(context.WithoutCancel(ctx), s.until, err)
 	}
 	return s.resolve(context.WithoutCancel(ctx), err)
+}
+
+// sendCommit sends COMMIT, and before it in one flush the answer of an Idempotency-Key:
+// where that fails the server does not look at the COMMIT behind it.
+func (s *pgSession) sendCommit(ctx context.Context) (tag pgconn.CommandTag, err error) {
+	p := s.conn.Conn().PgConn().StartPipeline(ctx)
+	var before []pgAwaited
+	if s.answer != nil {
+		before = s.queue(p, []pgStatement{s.b.mode(s.b.own, s.b.self), *s.answer})
+	}
+	s.askXid(p)
+	p.SendQueryParams("COMMIT", nil, nil, nil, nil)
+	if err = p.Sync(); err == nil {
+		_, err = s.answers(p, before)
+	}
+	if e := new(pgconn.PgError); errors.As(err, &e) && e.Code == pgNotMine {
+		err = errors.Join(errTakenOver, err)
+	}
+	if err == nil {
+		err = s.readXid(p)
+	}
+	if err != nil {
+		return tag, errors.Join(err, p.Close())
+	}
+	result, err := p.GetResults()
+	if err == nil {
+		tag, err = result.(*pgconn.ResultReader).Close()
+	}
+	return tag, errors.Join(err, p.Close())
 }
 
 // resolve asks on a new connection what became of the commit that ended in cause.

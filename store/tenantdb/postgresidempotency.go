@@ -32,14 +32,23 @@ const (
 	pgRenew   = "UPDATE _apiengine_idempotency SET lease_until = clock_timestamp() + $4::interval" +
 		" WHERE id = $1 AND attempt = $2 AND execution = $3 AND head IS NULL RETURNING 1::text"
 	pgAbandon = "DELETE FROM _apiengine_idempotency WHERE id = $1 AND attempt = $2 AND execution = $3 AND head IS NULL"
-	// Its row is the witness of a commit whose answer was lost.
-	pgComplete = "UPDATE _apiengine_idempotency SET head = $4, body = decode($5, 'hex'), expires_at = clock_timestamp() + $6::interval" +
-		" WHERE id = $1 AND attempt = $2 AND execution = $3 AND head IS NULL RETURNING 1::text"
+	// Its row is the witness of a commit whose answer was lost. It travels with COMMIT, so
+	// where the key is another's by now it must fail: by a division by zero, pgNotMine. It
+	// ends by changing to the tenant's tables, which constraints that are checked at the
+	// commit must find.
+	pgComplete = "WITH mine AS (UPDATE _apiengine_idempotency SET head = $4, body = decode($5, 'hex'), expires_at = clock_timestamp() + $6::interval" +
+		" WHERE id = $1 AND attempt = $2 AND execution = $3 AND head IS NULL RETURNING 1)" +
+		" SELECT 1 / (SELECT count(*) FROM mine), set_config('search_path', $7, true), set_config('role', $8, true)"
 	// In portions: one long transaction would keep rows locked that claims want.
 	pgForget = "WITH old AS (SELECT id FROM _apiengine_idempotency WHERE expires_at < clock_timestamp() LIMIT 10000 FOR UPDATE SKIP LOCKED)," +
 		" gone AS (DELETE FROM _apiengine_idempotency i USING old WHERE i.id = old.id AND (i.head IS NOT NULL OR i.lease_until < clock_timestamp()) RETURNING 1)" +
 		" SELECT count(*)::text FROM gone"
 )
+
+// pgNotMine is the SQLSTATE of pgComplete for an attempt whose key was taken over.
+const pgNotMine = "22012"
+
+var errTakenOver = errors.New("tenantdb: the key was taken over")
 
 // claimTries: the row that stood in the way can be given back before it is looked at.
 const claimTries = 3
@@ -79,11 +88,11 @@ func blockedClaim(err error) error {
 	return err
 }
 
-// short runs one statement of ours in a transaction of its own, one round trip, and does
+// short runs statements of ours in a transaction of their own, one round trip, and does
 // not wait for the disk.
-func (b *pgBackend) short(ctx context.Context, st pgStatement) (rows [][]string, err error) {
+func (b *pgBackend) short(ctx context.Context, statements ...pgStatement) (rows [][]string, err error) {
 	for range beginTries { // the statements may be repeated: claim knows its own row by its execution
-		if rows, err = b.shortOnce(ctx, st); err == nil || ctx.Err() != nil {
+		if rows, err = b.shortOnce(ctx, statements); err == nil || ctx.Err() != nil {
 			return rows, err
 		}
 		if e := new(pgconn.PgError); errors.As(err, &e) && ((e.Code != "26000" && e.Code != "42P05") || b.unprepared.Swap(true)) {
@@ -93,7 +102,7 @@ func (b *pgBackend) short(ctx context.Context, st pgStatement) (rows [][]string,
 	return nil, err
 }
 
-func (b *pgBackend) shortOnce(ctx context.Context, st pgStatement) ([][]string, error) {
+func (b *pgBackend) shortOnce(ctx context.Context, statements []pgStatement) ([][]string, error) {
 	conn, err := b.pool.Acquire(ctx)
 	if err != nil {
 		return nil, pgError(ctx, time.Time{}, err)
@@ -101,7 +110,8 @@ func (b *pgBackend) shortOnce(ctx context.Context, st pgStatement) ([][]string, 
 	defer conn.Release()
 	s := &pgSession{b: b, conn: conn}
 	// No BEGIN: what stands before one Sync is one transaction.
-	return s.flush(ctx, pgStatement{name: "apiengine_claim_local", sql: pgClaimLocal, args: texts(b.own), mute: true}, st)
+	local := pgStatement{name: "apiengine_claim_local", sql: pgClaimLocal, args: texts(b.own), mute: true}
+	return s.flush(ctx, append([]pgStatement{local}, statements...)...)
 }
 
 func (b *pgBackend) renew(ctx context.Context, a *Attempt) (bool, error) {
@@ -130,20 +140,15 @@ func (b *pgBackend) forget(ctx context.Context) (int64, error) {
 	}
 }
 
-func (s *pgSession) complete(ctx context.Context, a *Attempt, head string, body []byte) (bool, error) {
+// complete keeps the answer for the flush of COMMIT, which tells whether the key was taken over.
+func (s *pgSession) complete(_ context.Context, a *Attempt, head string, body []byte) (bool, error) {
 	if s.dead != nil {
 		return false, s.dead
 	}
-	rows, err := s.ours(ctx, pgStatement{name: "apiengine_complete", sql: pgComplete,
-		args: append(a.texts(), texts(head, hex.EncodeToString(body), interval(a.Keep))...)})
-	if err != nil {
-		s.dead = err
-		return false, err
-	}
-	if len(rows) == 1 {
-		s.completed = a
-	}
-	return len(rows) == 1, nil
+	s.completed = a
+	s.answer = &pgStatement{name: "apiengine_complete", sql: pgComplete,
+		args: append(a.texts(), texts(head, hex.EncodeToString(body), interval(a.Keep), s.b.path, s.b.role)...)}
+	return true, nil
 }
 
 func (a *Attempt) texts() [][]byte { return texts(a.ID, strconv.FormatInt(a.Number, 10), a.Execution) }

@@ -25,9 +25,10 @@ type pgSession struct {
 	dead  error     // why nothing but rollback is left
 	first pgWitness // whose row tells what became of a commit
 
-	completed *Attempt // whose answer is in the transaction; its row is a witness too
-	wrote     bool     // a script's statement may have changed something
-	xid       string   // of a transaction that wrote and has no other witness
+	completed *Attempt     // whose answer is, or will be, in the transaction; its row is a witness too
+	answer    *pgStatement // that writes the answer, in the flush of COMMIT
+	wrote     bool         // a script's statement may have changed something
+	xid       string       // of a transaction that wrote and has no other witness
 }
 
 // pgStatement is one message group of a flush.
@@ -115,41 +116,55 @@ func (s *pgSession) usableSettings() error {
 
 // flush sends statements together, outside the reach of scripts, and returns their rows.
 func (s *pgSession) flush(ctx context.Context, statements ...pgStatement) (rows [][]string, err error) {
-	c := s.conn.Conn().PgConn()
-	p := c.StartPipeline(ctx)
-	type answer struct {
-		prepared string // the name that it says is prepared
-		mute     bool
+	p := s.conn.Conn().PgConn().StartPipeline(ctx)
+	answers := s.queue(p, statements)
+	if err = p.Sync(); err == nil {
+		rows, err = s.answers(p, answers)
 	}
-	var answers []answer
+	if err = errors.Join(err, p.Close()); err != nil {
+		return nil, pgError(ctx, s.until, err)
+	}
+	return rows, nil
+}
+
+// pgAwaited is an answer that a flush will bring.
+type pgAwaited struct {
+	prepared string // the name that it says is prepared
+	mute     bool
+}
+
+// queue puts statements into a flush, and before each what prepares it where it is not yet.
+func (s *pgSession) queue(p *pgconn.Pipeline, statements []pgStatement) (answers []pgAwaited) {
+	known := s.conn.Conn().PgConn().CustomData()
 	for _, st := range statements {
 		if st.name == "" || s.b.unprepared.Load() {
 			p.SendQueryParams(st.sql, st.args, st.oids, nil, nil)
-			answers = append(answers, answer{mute: st.mute})
+			answers = append(answers, pgAwaited{mute: st.mute})
 			continue
 		}
-		if c.CustomData()[st.name] == nil {
+		if known[st.name] == nil {
 			p.SendPrepare(st.name, st.sql, st.oids)
-			answers = append(answers, answer{prepared: st.name})
+			answers = append(answers, pgAwaited{prepared: st.name})
 		}
 		p.SendQueryPrepared(st.name, st.args, nil, nil)
-		answers = append(answers, answer{mute: st.mute})
+		answers = append(answers, pgAwaited{mute: st.mute})
 	}
-	err = p.Sync()
-	for _, a := range answers {
+	return answers
+}
+
+// answers reads what queue has asked for.
+func (s *pgSession) answers(p *pgconn.Pipeline, awaited []pgAwaited) (rows [][]string, err error) {
+	for _, a := range awaited {
+		got, err := pgAnswer(p)
 		if err != nil {
-			break
+			return nil, err
 		}
-		var got [][]string
-		if got, err = pgAnswer(p); err == nil && a.prepared != "" {
-			c.CustomData()[a.prepared] = true // it stays so when what follows fails
+		if a.prepared != "" {
+			s.conn.Conn().PgConn().CustomData()[a.prepared] = true // it stays so when what follows fails
 		}
 		if !a.mute {
 			rows = append(rows, got...)
 		}
-	}
-	if err = errors.Join(err, p.Close()); err != nil {
-		return nil, pgError(ctx, s.until, err)
 	}
 	return rows, nil
 }

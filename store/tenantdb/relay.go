@@ -11,7 +11,8 @@ import (
 // Claimed is an event that one relay may deliver until its claim ends.
 type Claimed struct {
 	Row       int64
-	Attempts  int // with this one
+	Attempts  int  // with this one
+	Gap       bool // an earlier event of its key is a dead letter
 	CreatedAt time.Time
 	Event
 }
@@ -24,21 +25,22 @@ type EventsClaim struct {
 }
 
 // unblocked are the events that wait for nothing but their time: no earlier one of their
-// key is pending. By flag and never from an id onwards: a transaction with a smaller id may
-// commit later.
+// key is pending, and no later one under way, as can be when a dead letter is tried again.
+// By flag and never from an id onwards: a transaction with a smaller id may commit later.
 const unblocked = `c.state = 'pending' AND (c.key = '' OR NOT EXISTS (SELECT 1 FROM _apiengine_outbox e
-	WHERE e.state = 'pending' AND e.key = c.key AND e.id < c.id))`
+	WHERE e.state = 'pending' AND e.key = c.key AND (e.id < c.id OR e.id > c.id AND e.claim <> '' AND e.next_at > {now})))`
 
 const (
 	peekOutbox = `SELECT c.next_at - {now} AS "Wait" FROM _apiengine_outbox c WHERE ` + unblocked + ` ORDER BY c.next_at LIMIT 1`
 
 	claimReturns = ` RETURNING id AS "Row", attempts AS "Attempts", created_at AS "Created", event_id AS "ID",
-		type AS "Type", key AS "Key", target AS "Target", data AS "Data", token AS "Token", hops AS "Hops"`
-	liteClaimEvents = `UPDATE _apiengine_outbox AS o SET claim = $1, next_at = {now} + $2, attempts = attempts + 1
+		type AS "Type", key AS "Key", target AS "Target", data AS "Data", token AS "Token", hops AS "Hops",
+		(SELECT count(*) FROM _apiengine_outbox e WHERE e.state = 'dead' AND _apiengine_outbox.key <> '' AND e.key = _apiengine_outbox.key AND e.id < _apiengine_outbox.id) AS "Gap"`
+	liteClaimEvents = `UPDATE _apiengine_outbox SET claim = $1, next_at = {now} + $2, attempts = attempts + 1
 		WHERE id IN (SELECT c.id FROM _apiengine_outbox c WHERE ` + unblocked + ` AND c.next_at <= {now} ORDER BY c.next_at, c.id LIMIT $3)` + claimReturns
 	pgClaimEvents = `WITH due AS MATERIALIZED (SELECT c.id AS due_id FROM _apiengine_outbox c WHERE ` + unblocked + ` AND c.next_at <= {now}
 		ORDER BY c.next_at, c.id LIMIT $3::bigint FOR UPDATE SKIP LOCKED)
-		UPDATE _apiengine_outbox AS o SET claim = $1, next_at = {now} + $2::bigint, attempts = attempts + 1
+		UPDATE _apiengine_outbox SET claim = $1, next_at = {now} + $2::bigint, attempts = attempts + 1
 		FROM due WHERE id = due_id` + claimReturns
 	mine         = ` WHERE id = $1 AND claim = $2 AND state = 'pending'`
 	extendClaim  = `UPDATE _apiengine_outbox SET next_at = {now} + $3` + mine
@@ -67,6 +69,7 @@ func (db *DB) ClaimEvents(ctx context.Context, c EventsClaim) (events []Claimed,
 	}
 	var rows []struct {
 		Row, Created, Token, Hops   int64
+		Gap                         int64
 		Attempts                    int
 		ID, Type, Key, Target, Data string
 	}
@@ -74,7 +77,7 @@ func (db *DB) ClaimEvents(ctx context.Context, c EventsClaim) (events []Claimed,
 		return nil, 0, err
 	}
 	for _, r := range rows {
-		events = append(events, Claimed{Row: r.Row, Attempts: r.Attempts, CreatedAt: time.UnixMicro(r.Created).UTC(),
+		events = append(events, Claimed{Row: r.Row, Attempts: r.Attempts, Gap: r.Gap > 0, CreatedAt: time.UnixMicro(r.Created).UTC(),
 			Event: Event{ID: r.ID, Type: r.Type, Key: r.Key, Target: r.Target, Data: json.RawMessage(r.Data), Token: r.Token, Hops: r.Hops}})
 	}
 	return events, 0, nil
@@ -96,7 +99,8 @@ func (db *DB) Failed(ctx context.Context, row int64, claim string, after time.Du
 	return db.mark(ctx, markAgain, row, claim, after.Microseconds(), errorText(why))
 }
 
-// Dead makes a claimed event a dead letter, which no longer holds up its key. An empty why
+// Dead makes a claimed event a dead letter, which no longer holds up its key: those behind
+// it are delivered with Gap. An empty why
 // keeps the reason of the last try that had one.
 func (db *DB) Dead(ctx context.Context, row int64, claim, why string) (bool, error) {
 	return db.mark(ctx, markDead, row, claim, errorText(why))

@@ -1,0 +1,4 @@
+// expect: script_error limit_memory timeout
+var it = { next: Object.prototype.valueOf };
+it[Symbol.iterator] = Object.prototype.valueOf;
+new WeakSet(it);
