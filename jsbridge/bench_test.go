@@ -49,6 +49,13 @@ func BenchmarkRun(b *testing.B) {
 		benchRun(b, `var d = JSON.parse(V8.Cache.Get('k')); return {Code:1, Data:d, N:d.Items.length}`, cached)
 	})
 	b.Run("cache_get", func(b *testing.B) { benchRun(b, `return V8.Cache.Get('none')`, cached) })
+	b.Run("built_ins", func(b *testing.B) {
+		benchRun(b, `var n = 0, s = []; for (var i = 0; i < 1000; i++) { n += Math.floor(i / 3); s.push(String(i).padStart(5, '0').replace('0', 'x').split('').reverse().join('')); }
+			return s.map(x => x.length).filter(x => x > 1).reduce((a, b) => a + b, n)`, nil)
+	})
+	b.Run("spreads", func(b *testing.B) {
+		benchRun(b, `var o = {a: 1, b: 2}, l = [1, 2, 3], n = 0; for (var i = 0; i < 300; i++) { var {a, ...r} = {...o, i: i}; n += Math.max(...l) + r.i + `+"`${a}-${i}-${n}`"+`.length; for (var x of l) n += x; } return n`, nil)
+	})
 }
 
 func BenchmarkNewMachine(b *testing.B) {

@@ -198,3 +198,39 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestCompilingRunsNothing: nothing of a script runs before Run (S4).
+func TestCompilingRunsNothing(t *testing.T) {
+	for _, code := range []string{`for (;;) {}`, `throw 1`, `class A { static x = (() => { for (;;) {} })() }`, "`${(() => { for (;;) {} })()}`", `2n ** 99999999n`} {
+		compile(t, code)
+	}
+}
+
+// TestLateInterrupts: an interrupt that comes about when its run ends never meets another
+// run of the same runtime (S14).
+func TestLateInterrupts(t *testing.T) {
+	b := oneMachine(t)
+	p, next := compile(t, `for (var i = 0; i < 200; i++);`), compile(t, `for (var i = 0; i < 200; i++); return 1`)
+	ended := map[fault.Kind]int{}
+	for i := range 3000 {
+		e := env()
+		e.Limits.Deadline = time.Now().Add(time.Duration(i%60) * 5 * time.Microsecond)
+		_, err := b.Run(context.Background(), p, e)
+		ended[fault.Of(err)]++
+		if got, err := b.Run(context.Background(), next, env()); err != nil || string(got.Outcome.Result) != "1" {
+			t.Fatalf("after run %d: %v", i, err)
+		}
+	}
+	if len(ended) != 2 || ended[fault.Timeout] == 0 {
+		t.Errorf("the runs ended as %v", ended)
+	}
+}
+
+// TestCoarseClock: scripts see whole milliseconds, and nothing counts finer (S18).
+func TestCoarseClock(t *testing.T) {
+	b := newBridge(t, Config{})
+	if got := result(t, b, env(), `for (var i = 0; i < 1000; i++) if (Date.now() % 1 !== 0 || +new Date() % 1 !== 0) return 'fine';
+		return [typeof performance, typeof SharedArrayBuffer, typeof Atomics, typeof process]`); got != `["undefined","undefined","undefined","undefined"]` {
+		t.Error(got)
+	}
+}
