@@ -27,8 +27,8 @@ var callMutations = []mutation{
 		{"tx.s.commit(context.WithoutCancel(ctx))", "tx.s.commit(ctx)"},
 	}, "./store/tenantdb", "TestCommitDoesNotLookAtTheContext"},
 	{"the answer of a key written outside the transaction", "engine/order.go", []edit{
-		{"	if err := f.record(ctx); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
-		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
+		{"	if err := f.record(ctx, report.Outcome); err != nil { // the answer, beside the work\n		return report, f.undo(ctx, err)\n	}\n", ""},
+		{"	f.flush(ctx)\n	return report, nil", "	f.flush(ctx)\n	if err := f.record(ctx, report.Outcome); err != nil {\n		return report, err\n	}\n	return report, f.commit(ctx)"},
 	}, "./engine", "TestTheOrderOfAKeyedCall"},
 	{"a lost answer told of while it may still arrive", "store/tenantdb/outcome.go", []edit{
 		{"pgStatement{sql: pgBurn, args: texts(w.ID, w.Execution)}, pgStatement{sql: pgRecorded,", "pgStatement{sql: pgRecorded,"},
@@ -36,6 +36,9 @@ var callMutations = []mutation{
 	{"a late attempt that commits without its answer", "store/tenantdb/postgresidempotency.go", []edit{
 		{"SELECT 1 / (SELECT count(*) FROM mine)", "SELECT (SELECT count(*) FROM mine)"},
 	}, "./store/tenantdb", "TestTakeover"},
+	{"a run left behind while the database works for it", "jsbridge/bridge.go", []edit{
+		{"for waiting := true; waiting; waiting = r.hosting.Load() {", "for waiting := true; waiting; waiting = false {"},
+	}, "./engine", "TestATransactionThatBeginsLate"},
 	{"a release that writes without asking", "lockwrap/redis/release.go", []edit{
 		{"effects(type(reply) == 'string' or #reply == 2, 4, %d)", "effects(true, 4, %d)"},
 	}, "./lockwrap/redis", "TestApplier"},
