@@ -113,7 +113,6 @@ func TestParseFileSaysWhere(t *testing.T) {
 		{"two documents", "/*---\nLock: true\n---\nStopHttp: true\n---*/\nreturn 1", "f.js:4:1: the settings must be one YAML document, without a line ---"},
 		{"two documents, one of them empty", "/*---\nLock: true\n---\n{}\n---*/\nreturn 1", "f.js:4:1: the settings must be one YAML document, without a line ---"},
 		{"not UTF-8", "return 1\nx = '\xff'", "f.js:2:6: the file must be UTF-8 text"},
-		{"a task, not built yet", "/*---\nSchedule: '*/5 * * * *'\n---*/\nreturn 1", "f.js:2:1: Schedule cannot be set yet: this version has no task runner"},
 		{"all of it", "/*---\nLock: 1\nTimeout: 0x\nMethods: [GET, TRACE]\nApiAddress: admin\n---*/\nreturn 1",
 			"f.js:2:7: Lock must be true or false\nf.js:3:10: Timeout must be a whole number of seconds from 1\n" +
 				"f.js:4:1: Methods must be some of GET, POST, PUT, PATCH, DELETE, not \"TRACE\"\nf.js:5:1: ApiAddress must begin with '/', not \"admin\""},

@@ -92,6 +92,7 @@ type Execution struct {
 	// removed instead: the lock was lost in the commit, or the cache failed.
 	CacheEmptied bool
 	Stats        jsbridge.Stats
+	secrets      secrets
 	Console      []jsbridge.Line
 	Param        json.RawMessage // only with LogParam
 	Result       json.RawMessage // only with LogResult

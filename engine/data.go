@@ -33,8 +33,17 @@ func (f *frame) database(ctx context.Context, name string) (Database, error) {
 
 // session is V8.Db (or V8.Dbs.<name>) of one frame.
 type session struct {
-	f    *frame
-	name string
+	f     *frame
+	name  string
+	reads bool // V8.DbRead: nothing may be changed
+}
+
+// of is the part of a transaction that this session's queries go to.
+func (s session) of(tx Tx) Queries {
+	if s.reads {
+		return tx.Reader()
+	}
+	return tx
 }
 
 // with runs one statement: in the scope's transaction, or, under Transaction: none, in
@@ -67,16 +76,19 @@ func (s session) with(ctx context.Context, do func(Tx) error) error {
 }
 
 func (s session) Query(ctx context.Context, sql string, params map[string]any) (rows json.RawMessage, n int, err error) {
-	err = s.with(ctx, func(tx Tx) (err error) { rows, n, err = tx.Query(ctx, sql, params); return })
+	err = s.with(ctx, func(tx Tx) (err error) { rows, n, err = s.of(tx).Query(ctx, sql, params); return })
 	return rows, n, err
 }
 
 func (s session) Scalar(ctx context.Context, sql string, params map[string]any) (v json.RawMessage, err error) {
-	err = s.with(ctx, func(tx Tx) (err error) { v, err = tx.Scalar(ctx, sql, params); return })
+	err = s.with(ctx, func(tx Tx) (err error) { v, err = s.of(tx).Scalar(ctx, sql, params); return })
 	return v, err
 }
 
 func (s session) Exec(ctx context.Context, sql string, params map[string]any) (n int64, err error) {
+	if s.reads {
+		return 0, fault.New(fault.ScriptError, "V8.DbRead only reads; use V8.Db for ExecuteNonQuery")
+	}
 	err = s.with(ctx, func(tx Tx) (err error) { n, err = tx.Exec(ctx, sql, params); return })
 	return n, err
 }

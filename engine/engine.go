@@ -98,6 +98,7 @@ func (e *Engine) Invoke(ctx context.Context, c Call) (res *Result, err error) {
 		if p := recover(); p != nil {
 			err = panicked(p)
 		}
+		err = x.hide(err)
 		e.finish(x, err)
 	}()
 	api, values, err := e.find(ctx, c)

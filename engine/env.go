@@ -21,11 +21,10 @@ func (f *frame) env() *jsbridge.Env {
 		// An instant after its caller's where the two have one deadline: then the caller's
 		// comes first, in whose name the call ends, and no second timer runs.
 		Limits: jsbridge.Limits{Deadline: f.deadline.Add(time.Duration(f.depth())), Depth: f.depth()},
-		Secret: func(ctx context.Context, name string) (string, error) {
-			return cfg.Settings.Secret(ctx, c.Tenant, name)
-		},
+		Secret: f.secret,
 		Cache:  f.cache(),
-		DB:     func(name string) (jsbridge.Database, error) { return session{f, name}, nil },
+		DB:     func(name string) (jsbridge.Database, error) { return session{f: f, name: name}, nil },
+		DBRead: func() (jsbridge.Database, error) { return session{f: f, reads: true}, nil },
 		Outbox: mailbox{f},
 		Tasks:  taskBox{f},
 		Invoke: f.nested,

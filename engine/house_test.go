@@ -206,6 +206,7 @@ func (t tx) Complete(context.Context, engine.Attempt, engine.Answer) error {
 }
 
 func (t tx) Guard(context.Context, engine.Guard) error { return t.d.note("guard") }
+func (t tx) Reader() engine.Queries                    { return t }
 func (t tx) Exec(context.Context, string, map[string]any) (int64, error) {
 	return 1, t.d.note("exec")
 }

@@ -33,6 +33,8 @@ type Message struct {
 type Posts interface {
 	// Allows reports whether a tenant's messages can be sent to an address (not an API) at all.
 	Allows(ctx context.Context, tenant, address string) error
+	// Expect is called before a message is kept in a transaction of the tenant.
+	Expect(ctx context.Context, tenant string) error
 	// Posted says that a commit has left messages behind. It must not wait.
 	Posted(tenant string)
 }
@@ -44,8 +46,11 @@ func (m mailbox) Send(ctx context.Context, e jsbridge.Event) (stored bool, err e
 	if err := m.f.deliverable(ctx, e.Target); err != nil {
 		return false, err
 	}
+	if err := m.f.tree.e.cfg.Posts.Expect(ctx, m.f.call.Tenant); err != nil {
+		return false, err
+	}
 	hops := m.f.tree.hops()
-	err = session{m.f, ""}.with(ctx, func(tx Tx) (err error) {
+	err = session{f: m.f}.with(ctx, func(tx Tx) (err error) {
 		stored, err = tx.Send(ctx, Message{Event: e, Token: m.f.token(), Hops: int64(hops)})
 		m.f.scope.posted = m.f.scope.posted || stored
 		return err
@@ -54,7 +59,7 @@ func (m mailbox) Send(ctx context.Context, e jsbridge.Event) (stored bool, err e
 }
 
 func (m mailbox) Once(ctx context.Context, eventID string) (first bool, err error) {
-	err = session{m.f, ""}.with(ctx, func(tx Tx) (err error) { first, err = tx.Once(ctx, eventID); return })
+	err = session{f: m.f}.with(ctx, func(tx Tx) (err error) { first, err = tx.Once(ctx, eventID); return })
 	return first, err
 }
 

@@ -38,9 +38,10 @@ type Guard struct {
 // outcome_unknown or script_error.
 type Tx interface {
 	Mailbox
+	Queries
 	Guard(ctx context.Context, g Guard) error
-	Query(ctx context.Context, sql string, params map[string]any) (json.RawMessage, int, error)
-	Scalar(ctx context.Context, sql string, params map[string]any) (json.RawMessage, error)
+	// Reader returns the transaction for statements that may change nothing.
+	Reader() Queries
 	Exec(ctx context.Context, sql string, params map[string]any) (int64, error)
 	Form(ctx context.Context, f Form) (jsbridge.FormResult, error)
 	Savepoint(ctx context.Context) (name string, err error)
@@ -53,6 +54,12 @@ type Tx interface {
 	// Commit does not end with ctx: a commit that is under way is seen through.
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context) error
+}
+
+// Queries run statements that return rows.
+type Queries interface {
+	Query(ctx context.Context, sql string, params map[string]any) (json.RawMessage, int, error)
+	Scalar(ctx context.Context, sql string, params map[string]any) (json.RawMessage, error)
 }
 
 // Form is one FormEngine call.

@@ -155,7 +155,7 @@ func millis(name string, d time.Duration) slog.Attr {
 
 func nestedAttrs(f *frame, key string, err error) []slog.Attr {
 	return []slog.Attr{slog.String("execution", f.x.ID), slog.String("tenant", f.call.Tenant),
-		slog.String("api", key), slog.String("caller_api", f.api.Definition.ApiEngineKey), slog.String("error", err.Error())}
+		slog.String("api", key), slog.String("caller_api", f.api.Definition.ApiEngineKey), slog.String("error", f.x.secrets.hidden(err.Error()))}
 }
 
 // Envelope is the answer of the platform itself (contract.md section 4.3).

@@ -32,7 +32,7 @@ func (b taskBox) Submit(ctx context.Context, order json.RawMessage) (answer json
 	if f.tree.e.cfg.Tasks == nil {
 		return nil, fault.New(fault.Forbidden, "V8.Task is not available on this server")
 	}
-	err = session{f, ""}.with(ctx, func(tx Tx) error {
+	err = session{f: f}.with(ctx, func(tx Tx) error {
 		var id string
 		if answer, id, err = f.tree.e.cfg.Tasks.Submit(ctx, tx, Order{Tenant: f.call.Tenant, Caller: f.call.Caller,
 			API: f.api.Definition.ApiEngineKey, Text: order}); err == nil {

@@ -6,4 +6,5 @@ import "testing"
 func TestTypesCommand(t *testing.T) {
 	cli("types").want(t, 0, "declare const V8: {")
 	cli("types", "surplus").want(t, 2, "surplus")
+	cli("types", "--json").want(t, 0, `"Name": "V8.Cache.Get"`)
 }

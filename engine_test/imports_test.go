@@ -33,6 +33,7 @@ var arrows = map[string][]string{
 	"egress":                          {"fault"},
 
 	"jsbridge": {"fault", "nearest"},
+	"lint":     {"jsbridge", "nearest"},
 
 	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap", "nearest"},
 
@@ -43,7 +44,7 @@ var arrows = map[string][]string{
 	"examples":        {},
 
 	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "lockwrap/postgres", "lockwrap/etcd", "apis", "store",
-		"store/tenantdb", "cache", "jsbridge", "engine", "tasks", "outbox", "egress", "server", "internal/client", "examples"},
+		"store/tenantdb", "cache", "jsbridge", "engine", "tasks", "outbox", "egress", "server", "internal/client", "lint", "examples"},
 	"cmd/apiengine": {"internal/app"},
 
 	"internal/testserver": {},

@@ -21,6 +21,9 @@ type Config struct {
 	MaxRuns      int           // runs of one runtime before it is thrown away; default 10000
 	IdleTime     time.Duration // an unused runtime is dropped after; default 5m
 	StuckGrace   time.Duration // how long an interrupted run may go on before it is abandoned; default 1s
+	Memory       int64         // bytes of the process's heap above which the run that has most is ended; default 1 GiB
+	OnStuck      func(*Env)    // called when an interrupted run was abandoned; may be nil
+	RunMemory    int64         // bytes of the heap that one run may hold; default a quarter of Memory, at least 64 MiB
 }
 
 // Bridge runs Programs. It keeps runtimes, those of one tenant apart from those of any
@@ -29,6 +32,7 @@ type Bridge struct {
 	cfg     Config
 	funcs   []Func
 	prelude *goja.Program
+	memory  *memory
 
 	mu      sync.Mutex // orders Close and the start of machines; kept machines do without
 	pools   sync.Map   // tenant -> *pool
@@ -36,6 +40,7 @@ type Bridge struct {
 	idle    atomic.Int64
 	stuck   atomic.Int64
 	puts    atomic.Int64
+	made    atomic.Uint32 // machines made, for their numbers
 	serving sync.WaitGroup
 }
 
@@ -47,8 +52,11 @@ func New(cfg Config) (*Bridge, error) {
 	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, 10000)
 	cfg.IdleTime = cmp.Or(cfg.IdleTime, 5*time.Minute)
 	cfg.StuckGrace = cmp.Or(cfg.StuckGrace, time.Second)
+	cfg.Memory = cmp.Or(cfg.Memory, 1<<30)
+	cfg.RunMemory = cmp.Or(cfg.RunMemory, max(cfg.Memory/4, 64<<20))
 	for name, v := range map[string]int64{"MaxIdle": int64(cfg.MaxIdle), "MaxIdleTotal": int64(cfg.MaxIdleTotal),
-		"MaxRuns": int64(cfg.MaxRuns), "IdleTime": int64(cfg.IdleTime), "StuckGrace": int64(cfg.StuckGrace)} {
+		"MaxRuns": int64(cfg.MaxRuns), "IdleTime": int64(cfg.IdleTime), "StuckGrace": int64(cfg.StuckGrace),
+		"Memory": cfg.Memory, "RunMemory": cfg.RunMemory} {
 		if v < 0 {
 			return nil, errors.New("jsbridge: Config." + name + " is negative")
 		}
@@ -58,20 +66,23 @@ func New(cfg Config) (*Bridge, error) {
 		return nil, err
 	}
 	limitRegex()
-	return &Bridge{cfg: cfg, funcs: allFuncs(), prelude: prelude}, nil
+	return &Bridge{cfg: cfg, funcs: allFuncs(), prelude: prelude, memory: newMemory(cfg.Memory, cfg.RunMemory)}, nil
 }
 
 // Close drops the kept runtimes and waits for the runs going on, except those that are
 // stuck. A Run after Close fails.
 func (b *Bridge) Close() {
 	b.mu.Lock()
-	b.closed.Store(true)
+	again := b.closed.Swap(true)
 	b.mu.Unlock()
 	b.pools.Range(func(_, p any) bool {
 		b.drop(p.(*pool).drain(func(*machine) bool { return true }))
 		return true
 	})
 	b.serving.Wait()
+	if !again {
+		b.memory.close()
+	}
 }
 
 // Stuck is the number of runs that were abandoned, because they did not stop when they
@@ -143,7 +154,7 @@ func (b *Bridge) take(tenant string) (*machine, error) {
 		return nil, errClosed
 	}
 	b.serving.Add(1)
-	go m.serve()
+	go spell(m.number, m.serve)
 	return m, nil
 }
 
@@ -208,17 +219,19 @@ func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) 
 		return Report{}, err
 	}
 	r.m = m
+	b.memory.enter(m, r)
 	m.jobs <- r
 	select {
 	case <-m.done:
 	case <-r.Done():
 		m.rt.Interrupt(nil)
 		r.stopped.Store(true)
-		if !b.awaitStop(m, r) {
-			return Report{}, context.Cause(r)
+		if !b.awaitStop(m, r, env) {
+			return Report{}, r.cause()
 		}
 		r.broken = true
 	}
+	b.memory.leave(m)
 	if r.broken {
 		close(m.jobs)
 	} else {
@@ -230,7 +243,7 @@ func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) 
 // awaitStop waits for the end of an interrupted run, at most StuckGrace, and a host
 // function that it is in to its end: the caller ends transactions when Run returns, which
 // nobody may be using then.
-func (b *Bridge) awaitStop(m *machine, r *run) bool {
+func (b *Bridge) awaitStop(m *machine, r *run, env *Env) bool {
 	t := time.NewTicker(b.cfg.StuckGrace)
 	defer t.Stop()
 	for waiting := true; waiting; waiting = r.hosting.Load() {
@@ -245,6 +258,9 @@ func (b *Bridge) awaitStop(m *machine, r *run) bool {
 		return true
 	}
 	b.stuck.Add(1)
+	if b.cfg.OnStuck != nil {
+		b.cfg.OnStuck(env)
+	}
 	b.serving.Done()
 	return false
 }

@@ -2,6 +2,7 @@ package jsbridge
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -130,8 +131,55 @@ func (m *machine) wrapNested(proto *goja.Object, name string) {
 		}
 		depth++
 		defer func() { depth-- }()
+		if name == "join" {
+			return m.join(call)
+		}
 		return mustCall(f, call.This, call.Arguments...)
 	}))
+}
+
+// join is Array.prototype.join with an eye on what it makes.
+func (m *machine) join(call goja.FunctionCall) goja.Value {
+	obj := call.This.ToObject(m.rt)
+	n, sep := length(obj), goja.Value(m.rt.ToValue(","))
+	if v := call.Argument(0); !goja.IsUndefined(v) {
+		sep = v
+	}
+	text := m.text(sep)
+	var out goja.StringBuilder
+	size := int64(text.Length()) * max(0, n-1)
+	for i := range n {
+		if i%1024 == 0 {
+			m.check()
+		}
+		if i > 0 {
+			out.WriteString(text)
+		}
+		v := orUndefined(obj.Get(strconv.FormatInt(i, 10)))
+		if goja.IsUndefined(v) || goja.IsNull(v) {
+			continue
+		}
+		item := m.text(v)
+		if size += int64(item.Length()); size > maxString {
+			m.tooLarge("join", maxString, "characters")
+		}
+		out.WriteString(item)
+	}
+	return out.String()
+}
+
+// text is what the language makes of v where it wants a text.
+func (m *machine) text(v goja.Value) goja.String {
+	if obj, ok := v.(*goja.Object); ok {
+		v = obj.ToString()
+	}
+	if s, ok := v.(goja.String); ok {
+		return s
+	}
+	if _, ok := v.(*goja.Symbol); ok {
+		panic(m.rt.NewTypeError("Cannot convert a Symbol value to a string"))
+	}
+	return m.rt.ToValue(v.String()).(goja.String)
 }
 
 // checkFlat counts what flat would make: shared arrays double with every level.
@@ -217,31 +265,23 @@ var limitRegex = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = regexLimit
 // match limit: goja turns a match that gave up into "no match", which must not go on.
 // With exec replaced, goja calls it for every match that its other methods make.
 func (m *machine) installRegExpLimit() {
-	regex := m.prototype("RegExp")
-	str := m.prototype("String")
-	for _, name := range []string{"exec", "test"} {
-		m.timed(regex, name)
-	}
-	for _, name := range []string{"match", "matchAll", "replace", "replaceAll", "search", "split"} {
-		m.timed(str, name)
-	}
+	m.timed(m.prototype("RegExp"), "exec")
+	m.timed(m.prototype("RegExp"), "test")
 }
+
+// noMatch tells that exec or test found nothing, as both say too when the match gave up.
+func noMatch(v goja.Value) bool { return !v.ToBoolean() }
 
 func (m *machine) timed(obj *goja.Object, name string) {
 	const limit = regexLimit * 9 / 10 // the library's clock ticks coarsely
 	f := callable(obj.Get(name))
 	hide(obj, name, m.native(name, func(call goja.FunctionCall) goja.Value {
-		var inCallback time.Duration
-		if inner, ok := goja.AssertFunction(call.Argument(1)); ok {
-			call.Arguments[1] = m.native("", func(c goja.FunctionCall) goja.Value {
-				start := time.Now()
-				defer func() { inCallback += time.Since(start) }()
-				return mustCall(inner, c.This, c.Arguments...)
-			})
-		}
 		start := time.Now()
 		v := mustCall(f, call.This, call.Arguments...)
-		if m.cur != nil && time.Since(start)-inCallback >= limit { // nil while the prelude runs, on a machine that stalls
+		if name == "exec" && m.growing != nil {
+			m.countMatch(v)
+		}
+		if m.cur != nil && time.Since(start) >= limit && noMatch(v) { // cur is nil while the prelude runs, on a machine that stalls
 			m.check()
 			m.cur.end(&LimitError{K: fault.LimitRegex, Limit: fmt.Sprintf("%v in one regular expression", regexLimit)})
 		}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
+	"github.com/go-sourcemap/sourcemap"
 )
 
 // Source is the text of one script. Name is shown in positions ("order_pay.js").
@@ -18,18 +20,40 @@ type Source struct {
 	Code      string
 	Language  string // "js" or "ts"; default "js"
 	FirstLine int    // the script's first line in the author's file; default 1
+
+	bigints   bool // guard operations on BigInts whatever the code says
+	unguarded bool // leave the tree as the author wrote it: it is to be looked at, not run
 }
 
 // Program is a compiled script. It holds no state of any run and may be run by many
 // goroutines at once.
 type Program struct {
-	name   string
-	prog   *goja.Program
-	author *positions
+	name    string
+	prog    *goja.Program
+	author  *positions
+	src     Source
+	guarded bool // the program is a function of the guards
+	bigints bool // its operations on BigInts are guarded, so it may have some
+	variant sync.Once
+	big     *Program // the same with bigints, made when a library needs it
+	bigErr  error
 }
 
 // Name is the Source's.
 func (p *Program) Name() string { return p.name }
+
+// withBigInts is the program with its operations on BigInts guarded.
+func (p *Program) withBigInts() (*Program, error) {
+	if p.bigints {
+		return p, nil
+	}
+	p.variant.Do(func() {
+		src := p.src
+		src.bigints = true
+		p.big, p.bigErr = Compile(src)
+	})
+	return p.big, p.bigErr
+}
 
 // Compile turns a script, the body of a function, into a Program. It executes nothing.
 //
@@ -37,6 +61,14 @@ func (p *Program) Name() string { return p.name }
 // not parse, or it is larger than 1 MiB, has brackets nested more than 256 deep or more
 // than 2000 operators in one expression.
 func Compile(src Source) (*Program, error) {
+	p, err := parse(src)
+	if err != nil {
+		return nil, err
+	}
+	return p.prog, nil
+}
+
+func parse(src Source) (*parsed, error) {
 	limitRegex()
 	src.FirstLine = max(src.FirstLine, 1)
 	src.Language = cmp.Or(src.Language, "js")
@@ -48,21 +80,38 @@ func Compile(src Source) (*Program, error) {
 		line, col := at.offset(e.offset)
 		return nil, &SyntaxError{File: src.Name, Line: line, Column: col, Msg: e.msg}
 	}
-	if src.Language == "ts" {
-		return compileLowered(src, at)
+	p, err := parseScanned(src, at)
+	if err != nil {
+		return nil, blameBracket(src, at, err)
 	}
-	p, err := compileJS(src.Name, at.text, at)
+	return p, nil
+}
+
+// parseScanned is parse for source that is safe to parse.
+func parseScanned(src Source, at *positions) (*parsed, error) {
+	if src.Language == "ts" {
+		return parseLowered(src, at)
+	}
+	p, err := parseJS(src, at.text, at)
 	if err != nil && beyondGoja(src.Code) {
-		if lowered, err2 := compileLowered(src, at); err2 == nil {
+		if lowered, err2 := parseLowered(src, at); err2 == nil {
 			return lowered, nil
 		}
 	}
 	return p, err
 }
 
-// compileJS compiles the function body code. Places in it are given to at.
-func compileJS(name, code string, at *positions) (*Program, error) {
-	body := bodyParser{name: name, code: code, at: at}
+// parsed is a script on its way to a Program.
+type parsed struct {
+	prog *Program
+	tree *ast.Program
+	fn   *ast.FunctionLiteral // the one round the script
+	at   *positions
+}
+
+// parseJS parses and compiles the function body code. Places in it are given to at.
+func parseJS(src Source, code string, at *positions) (*parsed, error) {
+	body := bodyParser{name: src.Name, code: code, at: at}
 	body.async = strings.Contains(code, "await")
 	tree, fn, err := body.parse("")
 	if body.async && (err != nil || !examine(fn).awaits) {
@@ -75,16 +124,22 @@ func compileJS(name, code string, at *positions) (*Program, error) {
 		}
 	}
 	if err == nil {
-		tree, _, err = body.parse(wrapperParams(examine(fn)))
+		tree, fn, err = body.parse(wrapperParams(examine(fn)))
 	}
 	if err != nil {
 		return nil, err
 	}
-	prog, err := goja.CompileAST(tree, false)
-	if err != nil {
-		return nil, at.syntaxError(name, err)
+	p := &parsed{prog: &Program{name: src.Name, author: at, src: src}, tree: tree, fn: fn, at: at}
+	if !src.unguarded {
+		tree, err = p.prog.instrument(tree, code)
 	}
-	return &Program{name: name, prog: prog, author: at}, nil
+	if err == nil {
+		p.prog.prog, err = goja.CompileAST(tree, false)
+	}
+	if err != nil {
+		return nil, at.syntaxError(src.Name, err)
+	}
+	return p, nil
 }
 
 // wrapperParams are the parameters of the function round the script: V8, then the names
@@ -122,7 +177,7 @@ func (b bodyParser) parse(params string) (*ast.Program, *ast.FunctionLiteral, er
 	}
 	b.at.shift = len(head)
 	lead := 0
-	if b.at.lowered == nil {
+	if b.at.back == nil {
 		lead = max(0, b.at.firstLine-2)
 	}
 	tree, err := parser.ParseFile(nil, b.name, b.code[:lead]+head+b.code[lead:]+"\n})", 0, parser.WithDisableSourceMaps)
@@ -132,6 +187,9 @@ func (b bodyParser) parse(params string) (*ast.Program, *ast.FunctionLiteral, er
 	if len(tree.Body) == 1 {
 		if st, ok := tree.Body[0].(*ast.ExpressionStatement); ok {
 			if fn, ok := st.Expression.(*ast.FunctionLiteral); ok && int(fn.Body.RightBrace) == len(head)+len(b.code)+2 {
+				if b.at.back != nil {
+					tree.File.SetSourceMap(b.at.back) // every position of the engine is the author's now
+				}
 				return tree, fn, nil
 			}
 		}
@@ -144,8 +202,8 @@ type positions struct {
 	text      string // the author's code behind firstLine-1 empty lines
 	firstLine int
 	lines     []string
-	shift     int                            // bytes of the wrapper's head on line 1
-	lowered   func(line, col int) (int, int) // through esbuild's source map; nil without
+	shift     int                 // bytes of the wrapper's head on line 1
+	back      *sourcemap.Consumer // of lowered code; nil where the author's own text is compiled
 }
 
 func newPositions(src Source) *positions {
@@ -159,25 +217,39 @@ func (p *positions) offset(n int) (line, col int) {
 	return p.author(strings.Count(before, "\n")+1, len(before)-strings.LastIndexByte(before, '\n'))
 }
 
-// place turns a line and byte column of the compiled text into the author's line and
-// column, both from 1; the column counts UTF-16 units as editors do.
+// place turns a line and column that the engine tells of a compiled script into the
+// author's, both from 1; the column counts UTF-16 units as editors do.
 func (p *positions) place(line, col int) (int, int) {
-	if line <= 0 {
+	switch {
+	case line <= 0:
 		return 0, 0
+	case p.back != nil: // its source map has been asked by the engine
+		return min(max(line, p.firstLine), len(p.lines)), col
 	}
+	return p.inText(line, col)
+}
+
+// inText is place for what the parser tells of the text that it was given.
+func (p *positions) inText(line, col int) (int, int) {
 	if line == 1 {
 		col = max(1, col-p.shift)
 	}
-	if p.lowered != nil {
-		line, col = p.lowered(line, col)
+	if p.back == nil {
+		return p.author(line, col)
 	}
-	return p.author(line, col)
+	if _, _, row, c, ok := p.back.Source(line, col); ok {
+		return p.place(row, c)
+	}
+	return p.firstLine, 1
 }
 
 // author keeps a place inside the script and counts its column in UTF-16 units.
 func (p *positions) author(line, col int) (int, int) {
-	if line < p.firstLine || line > len(p.lines) {
-		return min(max(line, p.firstLine), len(p.lines)), 1
+	switch last := len(p.lines); {
+	case line < p.firstLine:
+		return min(p.firstLine, last), 1
+	case line > last:
+		line, col = last, len(p.lines[last-1])+1
 	}
 	text := p.lines[line-1]
 	before := text[:min(len(text), max(0, col-1))]
@@ -194,10 +266,10 @@ func (p *positions) syntaxError(name string, err error) error {
 	switch {
 	case errors.As(err, &list) && len(list) > 0:
 		out.Msg = list[0].Message
-		out.Line, out.Column = p.place(list[0].Position.Line, list[0].Position.Column)
+		out.Line, out.Column = p.inText(list[0].Position.Line, list[0].Position.Column)
 	case errors.As(err, &pe):
 		out.Msg = pe.Message
-		out.Line, out.Column = p.place(pe.Position.Line, pe.Position.Column)
+		out.Line, out.Column = p.inText(pe.Position.Line, pe.Position.Column)
 	case errors.As(err, &ce):
 		out.Msg = ce.Message
 		if ce.File != nil {

@@ -225,6 +225,9 @@ func (w *jsonWriter) object(obj *goja.Object) error {
 	start := len(w.buf)
 	keys := w.allow
 	if keys == nil {
+		if items(obj) > maxItems { // a typed array, whose elements are its keys
+			return errSize
+		}
 		keys = obj.Keys()
 	}
 	for _, key := range keys {

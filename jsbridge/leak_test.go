@@ -26,6 +26,7 @@ func TestNothingLeaks(t *testing.T) {
 		{"object prototype", `Object.prototype.leak = 1`, `return typeof ({}).leak`},
 		{"object prototype by literal", `({}).__proto__.leak = 1`, `return typeof ({}).leak`},
 		{"object prototype method", `Object.prototype.toString = function(){ return 'leak' }`, `return String({})`},
+		{"functions behind accessors", `({}).toString.leak = 1; [].constructor.leak = 1; Error.prototype.toString.leak = 1; (function(){}).call.leak = 1; Promise.resolve(1).then.leak = 1`, `return [typeof ({}).toString.leak, typeof [].constructor.leak, typeof Error.prototype.toString.leak, typeof (function(){}).call.leak, typeof Promise.resolve(1).then.leak]`},
 		{"array prototype", `Array.prototype.push = function(){ return 'leak' }; [].__proto__.leak = 1`, `return [typeof [].leak, [].push(1)]`},
 		{"array index on the prototype", `Array.prototype[0] = 'leak'`, `return typeof [][0]`},
 		{"function prototype", `Function.prototype.call = function(){ return 'leak' }; (function(){}).__proto__.leak = 1`, `return [typeof (function(){}).leak, (function(){ return 1 }).call()]`},

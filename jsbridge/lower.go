@@ -8,9 +8,9 @@ import (
 	"github.com/go-sourcemap/sourcemap"
 )
 
-// compileLowered compiles TypeScript, and JavaScript that goja cannot parse itself,
+// parseLowered parses TypeScript, and JavaScript that goja cannot parse itself,
 // through esbuild. The script becomes the function entry, which is called at the end.
-func compileLowered(src Source, at *positions) (*Program, error) {
+func parseLowered(src Source, at *positions) (*parsed, error) {
 	l := lowering{src: src, at: at}
 	code, err := l.transform(strings.Contains(src.Code, "await"))
 	if err != nil && l.async {
@@ -19,8 +19,8 @@ func compileLowered(src Source, at *positions) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compileJS(src.Name, code+"\nreturn "+entry+"();", &positions{
-		text: at.text, firstLine: at.firstLine, lines: at.lines, lowered: l.place,
+	return parseJS(src, code+"\nreturn "+entry+"();", &positions{
+		text: at.text, firstLine: at.firstLine, lines: at.lines, back: l.back,
 	})
 }
 
@@ -65,7 +65,9 @@ func (l *lowering) transform(async bool) (string, error) {
 	if len(out.Errors) > 0 {
 		return "", l.syntaxError(out.Errors[0])
 	}
-	back, err := sourcemap.Parse("", out.Map)
+	back, err := authorMap(l.src.Name, string(out.Code), out.Map, func(line, col int) (int, int) {
+		return line, l.unprefix(line+1, col)
+	})
 	if err != nil {
 		return "", fmt.Errorf("jsbridge: esbuild's source map: %w", err)
 	}
@@ -87,13 +89,4 @@ func (l *lowering) unprefix(line, col int) int {
 		return max(0, col-len(l.prefix))
 	}
 	return col
-}
-
-// place maps a line and column (from 1) of the lowered code to the author's.
-func (l *lowering) place(line, col int) (int, int) {
-	_, _, row, c, ok := l.back.Source(line, col-1)
-	if !ok {
-		return line, col
-	}
-	return row, l.unprefix(row, c) + 1
 }

@@ -3,6 +3,7 @@ package jsbridge
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -16,15 +17,18 @@ var preludeSource string
 // script can reach in it is frozen once; what belongs to one run hangs on cur and on a V8
 // object made for that run. It serves one tenant for all its life.
 type machine struct {
-	b      *Bridge
-	tenant string
-	rt     *goja.Runtime
-	jobs   chan *run
-	done   chan struct{}
-	cur    *run // the run going on; nil between runs
-	state  atomic.Int32
-	runs   int
-	used   time.Time
+	b       *Bridge
+	tenant  string
+	number  uint16 // spelled on its goroutine's stack
+	rt      *goja.Runtime
+	jobs    chan *run
+	done    chan struct{}
+	cur     *run                // the run going on; nil between runs
+	running atomic.Pointer[run] // the same for other goroutines
+	state   atomic.Int32
+	runs    int
+	level   int // of built-ins that call one another, about
+	used    time.Time
 
 	v8Proto    *goja.Object
 	queryProto *goja.Object
@@ -41,11 +45,14 @@ type machine struct {
 	finish            goja.Callable
 	tryCall           goja.Callable
 	tryBody           func()
+	numeric           goja.Callable
+	guards            []goja.Value // for instrumented scripts
+	growing           *growth      // the replace that is going on
 }
 
 // newMachine makes a runtime ready for scripts. It takes some milliseconds.
 func newMachine(b *Bridge, tenant string) (*machine, error) {
-	m := &machine{b: b, tenant: tenant, rt: goja.New(), jobs: make(chan *run), done: make(chan struct{}, 1),
+	m := &machine{b: b, tenant: tenant, number: uint16(b.made.Add(1)), rt: goja.New(), jobs: make(chan *run), done: make(chan struct{}, 1),
 		handles: map[*goja.Object]*dbHandle{}}
 	m.rt.SetMaxCallStackSize(defaultStack)
 	if err := m.setUp(); err != nil {
@@ -75,6 +82,9 @@ func (m *machine) setUp() error {
 	if err := m.capGenerators(); err != nil {
 		return err
 	}
+	if err := m.installSizes(); err != nil {
+		return err
+	}
 	frozen := m.installFuncs()
 
 	prelude, err := m.rt.RunProgram(m.b.prelude)
@@ -87,6 +97,10 @@ func (m *machine) setUp() error {
 		return err
 	}
 	m.frozen = n.ToInteger()
+	m.numeric = callable(host.Get("numeric"))
+	for i := range guardNames {
+		m.guards = append(m.guards, host.Get("guards").(*goja.Object).Get(strconv.Itoa(i)))
+	}
 	return nil
 }
 
@@ -137,15 +151,19 @@ const (
 // serve runs the jobs of m until its channel is closed, or until the run that Run gave
 // up waiting for ends after all.
 func (m *machine) serve() {
+	m.b.memory.add(m)
 	for r := range m.jobs {
 		m.state.Store(machineBusy)
 		r.execute()
 		if !m.state.CompareAndSwap(machineBusy, machineIdle) {
+			m.b.memory.leave(m)
+			m.b.memory.remove(m)
 			m.b.stuck.Add(-1)
 			return // serving.Done was called when m was left
 		}
 		m.done <- struct{}{}
 	}
+	m.b.memory.remove(m)
 	m.b.serving.Done()
 }
 

@@ -21,25 +21,36 @@ type query struct {
 }
 
 // dbHandle is the Go state behind V8.Db, V8.DbTrans, V8.DbRead and V8.Dbs.<name>.
-type dbHandle struct{ name string }
+type dbHandle struct {
+	name  string
+	reads bool // V8.DbRead
+}
 
 // database opens the database behind a handle; once a run, the engine remembers more.
-func (c *Call) database(name string) (Database, error) {
+func (c *Call) database(h dbHandle) (Database, error) {
 	r := c.run
-	if db, ok := r.dbs[name]; ok {
+	if db, ok := r.dbs[h]; ok {
 		return db, nil
 	}
-	if c.Env.DB == nil {
+	var db Database
+	var err error
+	switch {
+	case h.reads && c.Env.DBRead == nil:
+		return nil, errNoService("DbRead")
+	case h.reads:
+		db, err = c.Env.DBRead()
+	case c.Env.DB == nil:
 		return nil, errNoService("Db")
+	default:
+		db, err = c.Env.DB(h.name)
 	}
-	db, err := c.Env.DB(name)
 	if err != nil {
 		return nil, err
 	}
 	if r.dbs == nil {
-		r.dbs = map[string]Database{}
+		r.dbs = map[dbHandle]Database{}
 	}
-	r.dbs[name] = db
+	r.dbs[h] = db
 	return db, nil
 }
 
@@ -53,7 +64,7 @@ func dbFuncs() []Func {
 				if !ok {
 					return nil, argErrorf("FromSql must be called on V8.Db, V8.DbTrans, V8.DbRead or V8.Dbs.<name>")
 				}
-				db, err := c.database(h.name)
+				db, err := c.database(*h)
 				if err != nil {
 					return nil, err
 				}

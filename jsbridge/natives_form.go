@@ -20,7 +20,7 @@ func formFn(op, doc string) Func {
 		if err != nil {
 			return nil, err
 		}
-		db, err := c.database("")
+		db, err := c.database(dbHandle{})
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func batchFn(op, doc string) Func {
 		if !ok || !strings.HasPrefix(string(list), "[") {
 			return nil, argErrorf("V8.FormEngine.%s takes a table and an array of rows, or an array of rows with FormEngineKey", op)
 		}
-		db, err := c.database("")
+		db, err := c.database(dbHandle{})
 		if err != nil {
 			return nil, err
 		}

@@ -135,6 +135,7 @@ func TestDatabaseNatives(t *testing.T) {
 	run := func(code string) string {
 		e := env()
 		e.DB = func(name string) (Database, error) { opened = append(opened, name); return db, nil }
+		e.DBRead = func() (Database, error) { opened = append(opened, "read"); return db, nil }
 		return result(t, b, e, code)
 	}
 	if got := run(`return V8.Db.FromSql('S').AddInParameter('@p0', 'v').AddInParameter('p1', 2.5).AddInParameter('@p2', 7)
@@ -149,8 +150,12 @@ func TestDatabaseNatives(t *testing.T) {
 	if got := run(`return V8.DbTrans.FromSql('S').First()`); got != `{"a":1,"b":"x"}` {
 		t.Errorf("first %s", got)
 	}
-	if got := run(`return V8.DbRead.FromSql('S').ExecuteNonQuery()`); got != `2` {
+	if got := run(`return V8.DbTrans.FromSql('S').ExecuteNonQuery()`); got != `2` {
 		t.Errorf("exec %s", got)
+	}
+	opened = nil
+	if got := run(`V8.Db.FromSql('S').First(); V8.DbRead.FromSql('S').First(); return V8.DbRead.FromSql('S').First()`); got != `{"a":1,"b":"x"}` || !reflect.DeepEqual(opened, []string{"", "read"}) {
+		t.Errorf("%s, opened %q", got, opened)
 	}
 	opened = nil
 	if got := run(`V8.Dbs.stock.FromSql('S').ToArray(); V8.Dbs.stock.FromSql('S').ToArray(); return V8.Db.FromSql('S').ToArray().length`); got != `2` || !reflect.DeepEqual(opened, []string{"stock", ""}) {

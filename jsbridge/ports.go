@@ -32,6 +32,7 @@ type Env struct {
 	Tasks  Tasks
 	HTTP   HTTP
 	DB     func(name string) (Database, error) // "" is V8.Db, else V8.Dbs.<name>
+	DBRead func() (Database, error)            // V8.DbRead: V8.Db for what changes nothing
 	Invoke func(ctx context.Context, key string, param json.RawMessage) (json.RawMessage, error)
 	// Report hears V8.Method.UpdateBackgroundTask; nil: the run is no slice of a task.
 	Report func(Progress)

@@ -175,11 +175,13 @@ delete G.GoError;
 // ---- freeze ------------------------------------------------------------------------
 // Assigning to an inherited property that is frozen fails in JavaScript ("override
 // mistake"), so what scripts do override becomes an accessor that defines on the receiver.
+const behind = []; // values that only an accessor leads to
 const overridable = (proto, names) => {
   for (const name of names) {
     const d = Object.getOwnPropertyDescriptor(proto, name);
     if (!d || !('value' in d)) continue;
     const value = d.value;
+    behind.push(value);
     Object.defineProperty(proto, name, {
       get: host.constant(value),
       set(v) {
@@ -200,6 +202,20 @@ for (const E of [Error, AggregateError, EvalError, RangeError, ReferenceError, S
 for (const C of [Array, Date, RegExp, Map, Set, WeakMap, WeakSet, Promise, String, Number, Boolean, TextEncoder, TextDecoder, URL, URLSearchParams]) {
   overridable(C.prototype, ['constructor', 'toString', 'toLocaleString', 'valueOf', 'toJSON', 'then', 'catch', 'finally', 'exec', 'test', 'get', 'set', 'has', 'delete', 'size', 'length', 'concat', 'slice', 'map', 'filter', 'forEach', 'push', 'pop', 'sort', 'join', 'find', 'keys', 'values', 'entries'].filter(n => ObjectNames.includes(n) || n === 'toJSON' || C === Promise));
 }
+
+// ---- guards that the compiler puts into scripts ------------------------------------------
+const numeric = x => x++; // what arithmetic takes an object for
+const operand = x => typeof x === 'object' || typeof x === 'function' ? numeric(x) : x;
+host.numeric = numeric;
+const rest = Symbol('rest');
+Object.defineProperty(Object.prototype, rest, { get: host.restOf, enumerable: false });
+const less = { '<': (a, b) => a < b, '>': (a, b) => a > b, '<=': (a, b) => a <= b, '>=': (a, b) => a >= b };
+host.guards = [host['%args'], host['%own'], rest, host['%big'],
+  (a, b) => { a = operand(a); b = operand(b); host.limitPower(a, b); return a ** b; },
+  n => { n = operand(n); host.limitShift(n); return n; },
+  (a, b) => { host.limitCompare(a, b); return a == b; },
+  (a, b, op) => { host.limitCompare(a, b); return less[op](a, b); }];
+
 const done = new Set(), todo = [];
 const visit = x => {
   if ((typeof x === 'object' && x !== null || typeof x === 'function') && !done.has(x)) { done.add(x); todo.push(x); }
@@ -208,9 +224,10 @@ const freeze = root => {
   visit(root);
   while (todo.length > 0) {
     const x = todo.pop();
+    const keys = Reflect.ownKeys(x);
+    if (typeof x === 'function') host.guard(x);
     if (x !== G) Object.freeze(x);
     visit(Object.getPrototypeOf(x));
-    const keys = Reflect.ownKeys(x);
     for (let i = 0; i < keys.length; i++) {
       const d = Reflect.getOwnPropertyDescriptor(x, keys[i]);
       if (d !== undefined) { visit(d.value); visit(d.get); visit(d.set); }
@@ -221,6 +238,8 @@ for (const name of host.roots) freeze(G[name]);
 freeze(generator); freeze(asyncFn);
 freeze([][Symbol.iterator]()); freeze(''[Symbol.iterator]()); freeze(new Map()[Symbol.iterator]()); freeze(new Set()[Symbol.iterator]());
 freeze('a'.matchAll(/a/g)); freeze((function* () {})());
+for (const o of behind) freeze(o);
+freeze(host.guards); freeze(less); freeze(numeric); freeze(operand);
 for (const o of host.frozen) freeze(o);
 freeze(G);
 Object.freeze(G);

@@ -23,6 +23,13 @@ func (m *machine) preludeHost(frozen []any) *goja.Object {
 		v := call.Argument(0)
 		return m.native("get", func(goja.FunctionCall) goja.Value { return v })
 	})
+	m.setGuards(host)
+	set("guard", func(call goja.FunctionCall) goja.Value {
+		if err := m.guard(call.Argument(0).(*goja.Object)); err != nil {
+			panic(err)
+		}
+		return goja.Undefined()
+	})
 	set("proxyDepth", func(call goja.FunctionCall) goja.Value { return m.rt.ToValue(proxyDepth(call.Argument(0))) })
 	set("utf8Bytes", func(call goja.FunctionCall) goja.Value {
 		return m.rt.ToValue(m.rt.NewArrayBuffer([]byte(call.Argument(0).String())))

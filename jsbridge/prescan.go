@@ -11,6 +11,7 @@ const (
 	maxSource  = 1 << 20
 	maxNesting = 256
 	maxChain   = 2000
+	maxNumber  = 20_000 // digits; reading them takes time with their square
 )
 
 // prescan refuses source that is dangerous to parse. It follows the language's tokens
@@ -19,11 +20,15 @@ func prescan(src string) *scanError {
 	if len(src) > maxSource {
 		return &scanError{msg: fmt.Sprintf("the source has %d bytes, more than %d", len(src), maxSource)}
 	}
-	s := scanner{src: src, chains: []int{0}}
+	return scan(src).err
+}
+
+func scan(src string) *scanner {
+	s := &scanner{src: src, chains: []int{0}}
 	for s.err == nil && s.pos < len(src) {
 		s.token()
 	}
-	return s.err
+	return s
 }
 
 type scanError struct {
@@ -41,10 +46,14 @@ type scanner struct {
 	prev   tokenKind
 	word   string // text of the last token when it was a word
 	err    *scanError
+
+	eol   int // the end of the line that pos is in, when it is past pos
+	quote int // the last quote of that line
 }
 
 type bracket struct {
 	char    byte // ( [ { or $ for ${ in a template
+	at      int  // its offset
 	control bool // ( after if, while, for, with: its ) is no value
 }
 
@@ -106,6 +115,10 @@ func (s *scanner) takeWord() {
 	for s.pos++; s.pos < len(s.src) && isWordByte(s.src[s.pos]); s.pos++ {
 	}
 	word := s.src[start:s.pos]
+	if word[0] >= '0' && word[0] <= '9' && len(word) > maxNumber {
+		s.fail(start, "a number of more than %d digits", maxNumber)
+		return
+	}
 	if s.prev == tokDot { // a.return is a name
 		s.prev = tokValue
 		return
@@ -175,6 +188,7 @@ func (s *scanner) enter(b bracket) {
 		return
 	}
 	s.operator(s.pos) // f()()() is a chain too
+	b.at = s.pos
 	s.open = append(s.open, b)
 	s.chains = append(s.chains, 0)
 }
@@ -256,7 +270,7 @@ func (s *scanner) slash() {
 	rest := s.src[s.pos:]
 	switch {
 	case strings.HasPrefix(rest, "//"):
-		s.pos += lineEnd(rest)
+		s.pos += len(s.line())
 	case strings.HasPrefix(rest, "/*"):
 		end := strings.Index(rest[2:], "*/")
 		if end < 0 {
@@ -264,7 +278,7 @@ func (s *scanner) slash() {
 			end = len(rest) - 4
 		}
 		s.pos += end + 4
-	case s.prev == tokBrace && strings.ContainsAny(rest[:lineEnd(rest)], "`'\""):
+	case s.prev == tokBrace && len(s.line()) > 0 && s.quote > s.pos:
 		// Division or pattern depends on what the brace closed; a wrong guess here
 		// could hide code from this scan.
 		s.fail(s.pos, "a slash after } is ambiguous here; put parentheses around the value or the pattern")
@@ -277,18 +291,23 @@ func (s *scanner) slash() {
 	}
 }
 
-// lineEnd is the offset of the next line terminator of the language.
-func lineEnd(s string) int {
-	if i := strings.IndexAny(s, "\n\r\u2028\u2029"); i >= 0 {
-		return i
+// line is the rest of the line. It looks for the end once a line, not once a token.
+func (s *scanner) line() string {
+	if s.pos >= s.eol {
+		rest := s.src[s.pos:]
+		if i := strings.IndexAny(rest, "\n\r\u2028\u2029"); i >= 0 {
+			rest = rest[:i]
+		}
+		s.eol = s.pos + len(rest)
+		s.quote = s.pos + strings.LastIndexAny(rest, "`'\"")
 	}
-	return len(s)
+	return s.src[s.pos:s.eol]
 }
 
 func (s *scanner) pattern() {
-	rest := s.src[s.pos:]
+	rest := s.line()
 	class := false
-	for i := 1; i < lineEnd(rest); i++ {
+	for i := 1; i < len(rest); i++ {
 		switch c := rest[i]; {
 		case c == '\\':
 			i++
@@ -297,10 +316,35 @@ func (s *scanner) pattern() {
 		case c == ']':
 			class = false
 		case c == '/' && !class:
+			if nesting(rest[1:i]) > maxNesting {
+				s.fail(s.pos, "a regular expression with groups nested more than %d deep", maxNesting)
+			}
 			s.pos += i + 1
 			s.prev = tokValue
 			return
 		}
 	}
 	s.fail(s.pos, "a regular expression without end")
+}
+
+// nesting is how deep the groups of a pattern nest; its compilers take time with the square
+// of it.
+func nesting(pattern string) int {
+	depth, most, class := 0, 0, false
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == '(':
+			depth++
+			most = max(most, depth)
+		case c == ')':
+			depth--
+		}
+	}
+	return most
 }

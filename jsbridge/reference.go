@@ -16,11 +16,7 @@ func Reference() string {
 		fmt.Fprintf(&b, "| `V8.%s` | %s |\n", p.name, p.doc)
 	}
 	for _, f := range allFuncs() {
-		name := shownName(f.Name)
-		if strings.HasPrefix(f.Name, "Query.") {
-			name = "V8.Db.FromSql(sql)." + name
-		}
-		fmt.Fprintf(&b, "| `%s%s` | %s |\n", name, f.args, strings.ReplaceAll(f.Doc, "|", `\|`))
+		fmt.Fprintf(&b, "| `%s%s` | %s |\n", fullName(f.Name), f.args, strings.ReplaceAll(f.Doc, "|", `\|`))
 	}
 	b.WriteString("\nEach function of V8 has a twin `...Async` that returns a promise.\n")
 	b.WriteString("\nWhat the original platform has and this one has not fails by its name and says what to use:\n\n| name | instead |\n|---|---|\n")

@@ -47,7 +47,7 @@ type run struct {
 	queries  map[*goja.Object]any // Go state behind the run's own objects
 	thrown   map[*goja.Object]error
 	rejected map[*goja.Promise]goja.Value
-	dbs      map[string]Database
+	dbs      map[dbHandle]Database
 	dbObjs   map[string]goja.Value
 	v8       *goja.Object // the V8 object of this run
 	libs     map[string]*library
@@ -57,7 +57,9 @@ type run struct {
 	said     Response
 	stats    Stats
 	calls    int
-	failure  error // why the run was interrupted from inside
+	failure  error                 // why the run was interrupted from inside
+	killed   atomic.Pointer[error] // why it was ended from another goroutine
+	heap     int64                 // the process's heap when it began
 
 	report Report
 	err    error
@@ -151,12 +153,22 @@ func (r *run) evaluate() (goja.Value, error) {
 
 // startRun is evaluate's part inside the runtime: one entry into it for both steps.
 func (m *machine) startRun(goja.FunctionCall) goja.Value {
-	fn, err := m.rt.RunProgram(m.cur.p.prog)
+	m.level, m.growing = 0, nil
+	fn := m.function(m.cur.p)
+	m.cur.v8 = m.rt.CreateObject(m.v8Proto)
+	return mustCall(fn, goja.Undefined(), m.cur.v8)
+}
+
+// function makes the function of a program anew.
+func (m *machine) function(p *Program) goja.Callable {
+	fn, err := m.rt.RunProgram(p.prog)
 	if err != nil {
 		panic(err)
 	}
-	m.cur.v8 = m.rt.CreateObject(m.v8Proto)
-	return mustCall(callable(fn), goja.Undefined(), m.cur.v8)
+	if p.guarded {
+		fn = mustCall(callable(fn), goja.Undefined(), m.guards...)
+	}
+	return callable(fn)
 }
 
 // settle returns what a promise was resolved to.
@@ -251,11 +263,19 @@ func (r *run) explain(err error) error {
 	return err
 }
 
+// cause is why the run was ended from outside the script.
+func (r *run) cause() error {
+	if err := r.killed.Load(); err != nil {
+		return *err
+	}
+	return context.Cause(r)
+}
+
 func (r *run) interruptCause() error {
 	if r.failure != nil {
 		return r.failure
 	}
-	if cause := context.Cause(r); cause != nil {
+	if cause := r.cause(); cause != nil {
 		return cause
 	}
 	return errors.New("jsbridge: interrupted without a cause")

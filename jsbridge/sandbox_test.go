@@ -80,7 +80,8 @@ func TestSharedGraph(t *testing.T) {
 
 // TestStuckRun: a native that does not come back costs its runtime, not the caller.
 func TestStuckRun(t *testing.T) {
-	b := newBridge(t, Config{StuckGrace: 20 * time.Millisecond})
+	left := ""
+	b := newBridge(t, Config{StuckGrace: 20 * time.Millisecond, OnStuck: func(e *Env) { left = e.APIKey }})
 	result(t, b, env(), `return 1`) // a runtime is ready, so that the deadline meets the native
 	hang := make(chan struct{})
 	e := env()
@@ -91,7 +92,7 @@ func TestStuckRun(t *testing.T) {
 	if _, err := b.Run(context.Background(), p, e); fault.Of(err) != fault.Timeout {
 		t.Fatalf("got %v", err)
 	}
-	if b.Stuck() != 1 || b.idle.Load() != 0 {
+	if b.Stuck() != 1 || b.idle.Load() != 0 || left != "test" {
 		t.Errorf("stuck %d, idle %d", b.Stuck(), b.idle.Load())
 	}
 	if got := result(t, b, env(), `return 1`); got != "1" {

@@ -91,24 +91,47 @@ func (r *run) describe(e *ScriptError, v goja.Value, obj *goja.Object) {
 
 // placeFrames takes position and stack from the frames of the throw.
 func (r *run) placeFrames(e *ScriptError, frames []goja.StackFrame) {
-	var b strings.Builder
+	t := trace{e: e}
 	for i := range frames {
 		f := &frames[i]
-		p := r.program(f.SrcName())
-		if p == nil || f.Position().Line == 0 {
-			continue
-		}
-		line, col := p.author.place(f.Position().Line, f.Position().Column)
-		if e.Line == 0 {
-			e.File, e.Line, e.Column = p.name, line, col
-		}
-		fmt.Fprintf(&b, "at %s:%d:%d", p.name, line, col)
-		if name := f.FuncName(); name != "" {
-			fmt.Fprintf(&b, " (%s)", name)
-		}
-		b.WriteByte('\n')
+		t.add(r.program(f.SrcName()), f.FuncName(), f.Position().Line, f.Position().Column)
 	}
-	e.Stack = strings.TrimSuffix(b.String(), "\n")
+	e.Stack = t.String()
+}
+
+// trace writes the stack of an error, one line for each frame that its authors know.
+type trace struct {
+	e    *ScriptError
+	skip *Program // whose frame of the wrapper comes next
+	strings.Builder
+}
+
+// add adds a frame of p, nil for what is no script; the first one is the place of the error.
+func (t *trace) add(p *Program, name string, line, col int) {
+	if p == nil || line == 0 {
+		return
+	}
+	if t.skip == p { // it calls what the author wrote
+		t.skip = nil
+		return
+	}
+	switch name {
+	case entry:
+		t.skip, name = p, ""
+	case "<anonymous>":
+		name = ""
+	}
+	line, col = p.author.place(line, col)
+	if t.e.Line == 0 {
+		t.e.File, t.e.Line, t.e.Column = p.name, line, col
+	}
+	if t.Len() > 0 {
+		t.WriteByte('\n')
+	}
+	fmt.Fprintf(t, "at %s:%d:%d", p.name, line, col)
+	if name != "" {
+		fmt.Fprintf(t, " (%s)", name)
+	}
 }
 
 // position maps a frame to the run's own script; what a library logs counts for the line
@@ -121,7 +144,7 @@ func (r *run) position(src string, pos file.Position) (line, col int, ok bool) {
 	return line, col, true
 }
 
-var stackLine = regexp.MustCompile(`^\s*at (?:.* \()?(.*):(\d+):(\d+)\(\d+\)\)?$`)
+var stackLine = regexp.MustCompile(`^\s*at (?:(.*) \()?(.*):(\d+):(\d+)\(\d+\)\)?$`)
 
 // placeStack takes position and stack from the stack property of an Error that came
 // without frames (a rejected promise).
@@ -131,25 +154,17 @@ func (r *run) placeStack(e *ScriptError, obj *goja.Object) {
 		r.noteInterrupt(err)
 		return
 	}
-	var out []string
+	t := trace{e: e}
 	for l := range strings.Lines(text) {
 		m := stackLine.FindStringSubmatch(strings.TrimRight(l, "\n"))
 		if m == nil {
 			continue
 		}
-		p := r.program(m[1])
-		if p == nil {
-			continue
-		}
-		line, _ := strconv.Atoi(m[2])
-		col, _ := strconv.Atoi(m[3])
-		line, col = p.author.place(line, col)
-		if e.Line == 0 {
-			e.File, e.Line, e.Column = p.name, line, col
-		}
-		out = append(out, fmt.Sprintf("at %s:%d:%d", p.name, line, col))
+		line, _ := strconv.Atoi(m[3])
+		col, _ := strconv.Atoi(m[4])
+		t.add(r.program(m[2]), m[1], line, col)
 	}
-	e.Stack = strings.Join(out, "\n")
+	e.Stack = t.String()
 }
 
 // trackRejection remembers promises that were rejected and that nobody handles.
@@ -168,12 +183,20 @@ func (m *machine) trackRejection(p *goja.Promise, op goja.PromiseRejectionOperat
 	r.rejected[p] = p.Result()
 }
 
+// maxRejections is how many promises of one run are reported.
+const maxRejections = 20
+
 // reportRejections puts what would else be lost on the console.
 func (r *run) reportRejections() {
 	if r.broken {
 		return
 	}
+	reported := 0
 	for _, v := range r.rejected {
+		if reported++; reported > maxRejections {
+			r.console.dropped += len(r.rejected) - maxRejections
+			return
+		}
 		e := r.scriptError(v, nil)
 		r.console.add(r.limits, Line{Level: "error", Line: e.Line, Text: "a promise was rejected and nobody handled it: " + e.Msg})
 	}

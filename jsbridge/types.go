@@ -100,14 +100,10 @@ func (w *typesWriter) v8() {
 		if p.set {
 			readonly = ""
 		}
-		typ := propertyTypes[p.name]
-		if typ == "" {
-			typ = "any"
-		}
-		fmt.Fprintf(&w.b, "  /** %s */\n  %s%s: %s;\n", p.doc, readonly, p.name, typ)
+		fmt.Fprintf(&w.b, "  /** %s */\n  %s%s: %s;\n", p.doc, readonly, p.name, propertyType(p.name))
 	}
 	w.b.WriteString("  readonly Limits: { RemainingMs: number; Depth: number; MaxStack: number; HostCalls: number; MaxHostCalls: number; MaxResultBytes: number; MaxConsoleBytes: number };\n")
-	w.b.WriteString("  readonly Db: V8Database;\n  readonly DbTrans: V8Database;\n  readonly DbRead: V8Database;\n  readonly Dbs: Record<string, V8Database>;\n")
+	w.b.WriteString("  readonly Db: V8Database;\n  readonly DbTrans: V8Database;\n  /** V8.Db for what changes nothing: ExecuteNonQuery and statements that write are refused */\n  readonly DbRead: V8Database;\n  readonly Dbs: Record<string, V8Database>;\n")
 	w.methods("  ", w.spaces["V8"])
 	for _, space := range slices.Sorted(maps.Keys(w.spaces)) {
 		if space == "V8" || space == "." {

@@ -31,3 +31,25 @@ func TestTypes(t *testing.T) {
 		}
 	}
 }
+
+// The data for tools has every row once, with the types of the declarations.
+func TestDescribe(t *testing.T) {
+	s := Describe()
+	if len(s.Functions) != len(allFuncs()) || len(s.Properties) != len(properties()) || len(s.NotOffered) != len(notOffered) || s.Declarations != Types() {
+		t.Fatalf("%d functions, %d properties, %d hints", len(s.Functions), len(s.Properties), len(s.NotOffered))
+	}
+	seen := map[string]SurfaceFunction{}
+	for _, f := range s.Functions {
+		if _, twice := seen[f.Name]; twice || f.Doc == "" || f.Result == "" {
+			t.Errorf("%+v", f)
+		}
+		seen[f.Name] = f
+	}
+	set := seen["V8.Cache.Set"]
+	if len(set.Parameters) != 3 || set.Parameters[2] != (SurfaceParameter{"ttl", "number | string", true}) || set.Result != "boolean" {
+		t.Errorf("%+v", set)
+	}
+	if _, ok := seen["V8.Db.FromSql(sql).ToArray"]; !ok {
+		t.Error("no statement")
+	}
+}

@@ -49,6 +49,10 @@ func (r *run) load(key string, p *Program) (any, error) {
 	if r.libs == nil {
 		r.libs = map[string]*library{}
 	}
+	p, err := r.suited(p)
+	if err != nil {
+		return nil, err
+	}
 	l := &library{program: p, loading: true}
 	r.libs[key], r.loading = l, append(r.loading, p.name)
 	defer func() {
@@ -58,16 +62,24 @@ func (r *run) load(key string, p *Program) (any, error) {
 			r.failed = append(r.failed, p)
 		}
 	}()
-	fn, err := r.m.rt.RunProgram(p.prog)
-	if err != nil {
-		panic(err)
-	}
-	v := mustCall(callable(fn), goja.Undefined(), r.v8)
+	v := mustCall(r.m.function(p), goja.Undefined(), r.v8)
 	if obj, ok := v.(*goja.Object); ok && obj.ExportType() == typePromise {
 		return nil, argErrorf("V8.Use: the library %s awaits at its top; only the functions it returns may be async", p.name)
 	}
 	l.value = v
 	return loaded{v}, nil
+}
+
+// suited is the library as this run can use it: compiled so that no BigInt grows too
+// large, where the run may have BigInts.
+func (r *run) suited(p *Program) (*Program, error) {
+	switch {
+	case r.p.bigints:
+		return p.withBigInts()
+	case p.bigints:
+		return nil, argErrorf("V8.Use: the library %s works with BigInts; name V8.Use in the script as it is", p.name)
+	}
+	return p, nil
 }
 
 // program is the script that a source name belongs to: the run's own or a library's.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
-
-	"apiengine/nearest"
 )
 
 // property is a row of the V8 object: a value made at first touch and kept for the run.
@@ -55,9 +53,9 @@ func (m *machine) installV8(v8 *goja.Object, spaces map[string]*goja.Object) {
 	}
 	m.lockProto = spaces["Lock"]
 	m.dbProto = spaces["Db"]
-	for _, name := range []string{"Db", "DbTrans", "DbRead"} { // one transaction a run: all the same database
+	for _, name := range databaseNames { // one transaction a run: all the same database
 		obj := m.rt.CreateObject(m.dbProto)
-		m.handles[obj] = &dbHandle{}
+		m.handles[obj] = &dbHandle{reads: name == "DbRead"}
 		_ = v8.DefineDataProperty(name, obj, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
 		spaces["/"+name] = obj
 	}
@@ -234,12 +232,7 @@ func (m *machine) unknownNames(of string) *goja.Object {
 		if known == nil {
 			known = m.namesOf(of)
 		}
-		msg := of + " has no " + name
-		if hint := notOffered[of+"."+name]; hint != "" {
-			msg = of + "." + name + " is not offered: " + hint
-		} else if near := nearest.Name(name, known); near != "" {
-			msg += "; did you mean " + near + "?"
-		}
+		msg := unknownName(of, name, known)
 		panic(m.rt.NewTypeError("%s", msg))
 	}
 	return m.rt.ToValue(m.rt.NewProxy(m.rt.NewObject(), &goja.ProxyTrapConfig{Get: trap})).(*goja.Object)
@@ -250,26 +243,7 @@ func (m *machine) namesOf(of string) []string {
 	if of == "V8" {
 		return m.v8Proto.GetOwnPropertyNames()
 	}
-	prefix := strings.TrimPrefix(of, "V8.") + "."
-	switch {
-	case of == "statement":
-		prefix = "Query."
-	case !strings.HasPrefix(of, "V8."):
-		prefix = "." + prefix
-	}
-	var names []string
-	for _, f := range m.b.funcs {
-		name, ok := strings.CutPrefix(f.Name, prefix)
-		if !ok {
-			continue
-		}
-		name, _, nested := strings.Cut(name, ".")
-		names = append(names, name)
-		if !nested && prefix[0] != '.' {
-			names = append(names, name+"Async")
-		}
-	}
-	return names
+	return rowNames(m.b.funcs, of)
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"apiengine/fault"
+	"apiengine/internal/faultproxy"
 	"apiengine/internal/testserver"
 	"apiengine/lockwrap"
 )
@@ -98,13 +100,14 @@ func TestASilentMemberOfEtcd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := testserver.NewEtcdCluster(t)
-			nodes := []*lockwrap.Manager{node(t, c.URL()), node(t, c.URL()), node(t, c.URL())}
+			leader := c.Leader(t)
+			silent := c.Servers[slices.IndexFunc(c.Servers, func(s *testserver.EtcdServer) bool { return (s == leader) == leads })]
+			nodes := []*lockwrap.Manager{nodeOfMember(t, c, silent), node(t, c.URL()), node(t, c.URL())}
 			r := renewed(6 * time.Second)
 			r.Key.Value = "43"
 			held := acquire(t, nodes[0], r)
 			l := newLoad(t, nodes, fault.LockUnavailable, fault.LeaseLost)
 			l.more(t, 20)
-			silent := c.Servers[slices.IndexFunc(c.Servers, func(s *testserver.EtcdServer) bool { return (s == c.Leader(t)) == leads })]
 			if err := silent.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
@@ -123,6 +126,19 @@ func TestASilentMemberOfEtcd(t *testing.T) {
 			}
 			release(t, held)
 		})
+	}
+}
+
+// nodeOfMember opens nodes until one uses this member, which is for chance to say.
+func nodeOfMember(t *testing.T, c *testserver.EtcdCluster, s *testserver.EtcdServer) *lockwrap.Manager {
+	t.Helper()
+	for {
+		p := faultproxy.New(t, faultproxy.Config{Target: strings.TrimPrefix(s.URL(), "http://"), Chunks: true})
+		m := node(t, strings.Replace(c.URL(), s.URL(), "http://"+p.Addr(), 1))
+		eventually(t, "the node to be served", func() bool { return m.Ready(t.Context()) == nil })
+		if p.Connections() > 0 {
+			return m
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ var mutations = []struct {
 		"./lock_test", "TestRedisFollowsTheModel"},
 	{"a node that waits comes anew each time it asks", "lockwrap/redis/scripts.go",
 		"redis.pcall('ZADD', KEYS[3], 'NX', ", "redis.pcall('ZADD', KEYS[3], ",
-		"./lock_test", "TestRedisFollowsTheModel"},
+		"./lockwrap/redis", "TestContract/inspect:_nodes_in_line_show_since_when,_in_their_order"},
 	{"a node that leaves takes its keeping along", "lockwrap/redis/scripts.go",
 		"redis.call('DEL', KEYS[1])\n	pass(ARGV[2], ARGV[3])", "redis.call('DEL', KEYS[1])",
 		"./lock_test", "TestRedisFollowsTheModel"},

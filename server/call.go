@@ -35,9 +35,6 @@ func (x *exchange) call() reply {
 	if err != nil {
 		return x.fail(err)
 	}
-	if err := x.headAllowed(tenant, t); err != nil {
-		return x.fail(err)
-	}
 	c, err := x.compose(t, query)
 	if err != nil {
 		return x.fail(err)
@@ -99,18 +96,6 @@ func (x *exchange) compose(t target, query url.Values) (engine.Call, error) {
 		Header: headerMap(r), Origin: engine.OriginHTTP, RequestID: x.requestID, ClientIP: x.clientIP(),
 		IdempotencyKey: once,
 	}, nil
-}
-
-// headAllowed refuses HEAD where the answer is no file: the script would run for nothing.
-func (x *exchange) headAllowed(tenant string, t target) error {
-	if x.r.Method != http.MethodHead {
-		return nil
-	}
-	d, ok := x.s.cfg.Engine.Describe(tenant, t.key, t.path)
-	if ok && d.ResponseType != "File" {
-		return wrongMethod(http.MethodHead, allowedMethods(d))
-	}
-	return nil
 }
 
 func (x *exchange) method(t target) (string, error) {

@@ -75,7 +75,7 @@ func allowedMethods(d apis.Definition) string {
 	if len(d.Methods) > 0 {
 		list = strings.Join(d.Methods, ", ")
 	}
-	if d.ResponseType == "File" && (len(d.Methods) == 0 || slices.Contains(d.Methods, "GET")) {
+	if len(d.Methods) == 0 || slices.Contains(d.Methods, "GET") { // HEAD is a GET without its body
 		list += ", HEAD"
 	}
 	return list + ", OPTIONS"

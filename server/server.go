@@ -25,11 +25,11 @@ type Server struct {
 func (s *Server) Handler() http.Handler { return s.router }
 
 // HTTPServer returns a server with the limits that face a network: header and idle
-// times, sizes, connections of one address. The caller listens and shuts it down.
+// times, sizes, connections of one address. The caller serves a Listener and shuts it down.
 func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Addr:    s.cfg.Addr,
-		Handler: s.router,
+		Handler: inside(s.router),
 		// ReadTimeout ends with the body. WriteTimeout would begin there and cut long runs off,
 		// so an answer has a deadline of its own (exchange.go).
 		ReadTimeout:       s.cfg.BodyTimeout,
@@ -37,7 +37,8 @@ func (s *Server) HTTPServer() *http.Server {
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    s.cfg.MaxHeader,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250},
-		ConnState:         s.conns.state,
+		ConnState:         s.state,
+		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
 }

@@ -25,6 +25,9 @@ type office struct {
 	plans []Schedule
 	state map[string]ScheduleState
 
+	next      time.Time // when the outbox's next message is due; zero: none is pending
+	delivered int
+
 	mu  sync.Mutex
 	run func(ctx context.Context, c engine.Call) (*engine.Result, error)
 }
@@ -44,7 +47,7 @@ func newOffice(t *testing.T, change ...func(*Config)) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.db.Close() })
-	cfg := Config{Calls: o, Locks: o.locks, Databases: o, Marks: o, Principals: o, Queue: o, Schedules: o, Overrun: 50 * time.Millisecond}
+	cfg := Config{Calls: o, Locks: o.locks, Databases: o, Marks: o, Principals: o, Queue: o, Schedules: o, Outbox: o, Overrun: 50 * time.Millisecond}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -120,4 +123,15 @@ func (o *office) row(t *testing.T, id string) tenantdb.Task {
 		t.Fatal(err)
 	}
 	return got
+}
+
+func (o *office) Deliver(context.Context, string) (time.Time, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.delivered++
+	return o.next, nil
+}
+
+func (o *office) Next(context.Context, string) (time.Time, bool, error) {
+	return o.next, !o.next.IsZero(), nil
 }

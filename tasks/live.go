@@ -29,7 +29,8 @@ type running struct {
 	ended    error                   // why it must not begin
 	current  int64                   // told, and never going back
 	total    int64
-	msg      string
+	kept     string // the task's Msg when the slice began
+	msg      string // told
 	told     bool // since the last look
 	log      []tenantdb.TaskLine
 	dropped  int
@@ -40,7 +41,7 @@ type running struct {
 const maxLines = 500
 
 func (l *live) begin(tenant string, t tenantdb.Task) *running {
-	r := &running{l: l, tenant: tenant, id: t.ID, run: t.Run, current: t.Current, total: t.Total}
+	r := &running{l: l, tenant: tenant, id: t.ID, run: t.Run, current: t.Current, total: t.Total, kept: t.Msg}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.runs[t.Run] = r
@@ -134,7 +135,7 @@ func (r *running) into(e *tenantdb.SliceEnd) {
 	if e.Total > 0 {
 		e.Total = max(e.Total, e.Current)
 	}
-	if e.Msg == "" {
+	if r.msg != "" && (e.Msg == "" || e.Msg == r.kept) { // else the slice's answer says another
 		e.Msg = r.msg
 	}
 }

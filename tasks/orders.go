@@ -143,7 +143,7 @@ func (r *Runner) submit(ctx context.Context, tenant string, c engine.Caller, sou
 	if err != nil {
 		return Task{}, err
 	}
-	if err := r.marked.mark(ctx, tenant); err != nil {
+	if err := r.Expect(ctx, tenant); err != nil {
 		return Task{}, err
 	}
 	db, err := r.cfg.Databases.Tenant(ctx, tenant)
@@ -253,7 +253,7 @@ func (r *Runner) Cancel(ctx context.Context, tenant, id string) (Task, error) {
 // Retry makes a task that failed, is dead or was canceled due again, its attempts counted
 // anew, behind the slices that it has committed. Errors: not_found, version_conflict.
 func (r *Runner) Retry(ctx context.Context, tenant, id string) (Task, error) {
-	if err := r.marked.mark(ctx, tenant); err != nil {
+	if err := r.Expect(ctx, tenant); err != nil {
 		return Task{}, err
 	}
 	db, err := r.cfg.Databases.Tenant(ctx, tenant)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Bell says that somebody should look at a task.
+// Bell says that somebody should look at a task, or without one at the tenant's outbox.
 type Bell struct {
 	Tenant, Task string
 	Priority     int           // 1 to 4, 1 first

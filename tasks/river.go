@@ -38,6 +38,9 @@ type River[Tx any] struct {
 	client atomic.Pointer[river.Client[Tx]] // the one that works, else one that only rings
 }
 
+// outboxQueue is apart from the tasks', so that no long slice keeps a message waiting.
+const outboxQueue = "outbox"
+
 // bellArgs are a job.
 type bellArgs struct {
 	Tenant string `json:"tenant" river:"unique"`
@@ -90,6 +93,9 @@ func (q *River[Tx]) Ring(ctx context.Context, bells ...Bell) error {
 		if b.After > 0 {
 			opts.ScheduledAt = time.Now().Add(b.After)
 		}
+		if b.Task == "" {
+			opts.Queue = outboxQueue
+		}
 		if b.Once != "" {
 			opts.UniqueOpts = river.UniqueOpts{ByArgs: true}
 		}
@@ -129,7 +135,7 @@ func (q *River[Tx]) Work(ctx context.Context, w Work) error {
 		return fmt.Errorf("tasks: %w", err)
 	}
 	client, err := river.NewClient(q.driver, &river.Config{Schema: q.cfg.Schema, Logger: q.cfg.Log, ID: q.cfg.ID, Workers: workers,
-		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.Workers}},
+		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.Workers}, outboxQueue: {MaxWorkers: w.Workers}},
 		FetchCooldown: 20 * time.Millisecond, FetchPollInterval: q.cfg.Poll,
 		JobTimeout: jobLimit, RescueStuckJobsAfter: jobRescue,
 		CompletedJobRetentionPeriod: jobKeep, CancelledJobRetentionPeriod: jobKeep, DiscardedJobRetentionPeriod: 24 * jobKeep})

@@ -46,7 +46,15 @@ type Principals interface {
 	Reload(ctx context.Context, tenant string, c engine.Caller) (engine.Caller, error)
 }
 
-// Config sets up a Runner. The fields up to Schedules are required; a zero field of the rest
+// Outbox delivers tenants' messages; *outbox.Relay is one.
+type Outbox interface {
+	// Deliver delivers what is due, and returns when the next message is; zero: none is pending.
+	Deliver(ctx context.Context, tenant string) (next time.Time, err error)
+	// Next says when a message is due, and reports whether one is pending at all.
+	Next(ctx context.Context, tenant string) (due time.Time, pending bool, err error)
+}
+
+// Config sets up a Runner. The fields up to Outbox are required; a zero field of the rest
 // takes its default.
 type Config struct {
 	Calls      Invoker
@@ -56,6 +64,7 @@ type Config struct {
 	Principals Principals
 	Queue      Queue
 	Schedules  Schedules
+	Outbox     Outbox
 
 	Log         *slog.Logger  // default discards
 	Workers     int           // slices at a time on this node; default twice the processors, at least 4
@@ -77,6 +86,9 @@ type Runner struct {
 	stuck    atomic.Int64
 	marked   marked
 	ordered  chan Bell // by scripts, whose commit does not wait for the queue
+	posts    posts
+	working  context.Context // ends when the drain begins
+	rest     context.CancelFunc
 }
 
 // New returns a Runner, or an error that names the first unusable field of cfg.
@@ -86,7 +98,7 @@ func New(cfg Config) (*Runner, error) {
 		missing bool
 	}{
 		{"Calls", cfg.Calls == nil}, {"Locks", cfg.Locks == nil}, {"Databases", cfg.Databases == nil},
-		{"Marks", cfg.Marks == nil}, {"Principals", cfg.Principals == nil}, {"Queue", cfg.Queue == nil}, {"Schedules", cfg.Schedules == nil},
+		{"Marks", cfg.Marks == nil}, {"Principals", cfg.Principals == nil}, {"Queue", cfg.Queue == nil}, {"Schedules", cfg.Schedules == nil}, {"Outbox", cfg.Outbox == nil},
 	} {
 		if f.missing {
 			return nil, errors.New("tasks: Config." + f.name + " is missing")
@@ -114,6 +126,8 @@ func (r *Runner) Stuck() int { return int(r.stuck.Load()) }
 // within Config.Grace back: they are rolled back and cost no attempt.
 func (r *Runner) Run(ctx context.Context) error {
 	r.draining.Store(false)
+	r.working, r.rest = context.WithCancel(context.WithoutCancel(ctx))
+	defer r.rest()
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -127,6 +141,7 @@ func (r *Runner) Run(ctx context.Context) error {
 // drain is called when the queue takes no more; it returns when no slice is under way.
 func (r *Runner) drain(ctx context.Context) {
 	r.draining.Store(true)
+	r.rest()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Grace)
 	defer cancel()
 	if r.live.wait(ctx) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,7 +38,7 @@ func (s Scripts) Submit(ctx context.Context, tx engine.Tx, o engine.Order) (json
 	if err != nil {
 		return nil, "", err
 	}
-	if err := r.marked.mark(ctx, o.Tenant); err != nil {
+	if err := r.Expect(ctx, o.Tenant); err != nil {
 		return nil, "", err
 	}
 	id, _, err := keeps.AddTask(ctx, n)
@@ -67,10 +68,12 @@ func (r *Runner) ringOrdered(ctx context.Context) {
 		case b := <-r.ordered:
 			bells := []Bell{b}
 			for len(r.ordered) > 0 && len(bells) < cap(r.ordered) {
-				bells = append(bells, <-r.ordered)
+				if b := <-r.ordered; !slices.Contains(bells, b) {
+					bells = append(bells, b)
+				}
 			}
 			if err := r.cfg.Queue.Ring(ctx, bells...); err != nil && ctx.Err() == nil {
-				r.cfg.Log.Warn("tasks that scripts ordered have to wait for the watch", "tasks", len(bells), "error", err)
+				r.cfg.Log.Warn("tasks and messages of scripts have to wait for the watch", "bells", len(bells), "error", err)
 			}
 		}
 	}

@@ -24,8 +24,12 @@ var errDraining = fault.New(fault.Draining, "the server is ending")
 // trouble is the pause after something of the platform has failed.
 const trouble = 5 * time.Second
 
-// turn looks at a task and runs its slices, until it is over, waits, or has had its turn.
+// turn looks at a task and runs its slices, until it is over, waits, or has had its turn; or it
+// delivers a tenant's messages.
 func (r *Runner) turn(ctx context.Context, tenant, id string) (again time.Duration) {
+	if id == "" {
+		return r.deliver(tenant)
+	}
 	db, err := r.cfg.Databases.Tenant(ctx, tenant)
 	if err != nil {
 		return r.failed(err, "tenant", tenant, "task", id)

@@ -92,14 +92,17 @@ func (r *Runner) lookInto(ctx context.Context, tenant string, age time.Duration)
 	if err != nil {
 		return err
 	}
-	if len(due) == 0 {
+	bells, pending, err := r.bellForPosts(ctx, tenant, age)
+	if err != nil {
+		return err
+	}
+	if len(due) == 0 && !pending {
 		n, _, err := db.OpenTasks(ctx)
 		if err == nil && n == 0 {
 			err = r.cfg.Marks.Unmark(ctx, tenant, markAge)
 		}
 		return err
 	}
-	bells := make([]Bell, 0, len(due))
 	for _, t := range due {
 		if b, wanted := r.bellFor(ctx, tenant, t); wanted {
 			bells = append(bells, b)

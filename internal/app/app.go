@@ -68,7 +68,7 @@ func Open(ctx context.Context, s Settings, log *slog.Logger) (a *App, err error)
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openOutside, a.openEngine, a.openTasks, a.openRelay, a.openServer, a.openAdmin,
+		a.openDataDir, a.openStore, a.openDatabases, a.openScripts, a.openLocks, a.openOutside, a.openEngine, a.openRelay, a.openTasks, a.openServer, a.openAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return a, err
@@ -140,7 +140,11 @@ func (a *App) openDatabases(context.Context) error {
 }
 
 func (a *App) openScripts(context.Context) (err error) {
-	if a.bridge, err = jsbridge.New(jsbridge.Config{}); err != nil {
+	all, run := a.Settings.scriptMemory()
+	stuck := func(env *jsbridge.Env) {
+		a.Log.Error("a script does not stop", "api", env.APIKey, "tenant", env.Tenant, "stuck", a.bridge.Stuck())
+	}
+	if a.bridge, err = jsbridge.New(jsbridge.Config{Memory: all, RunMemory: run, OnStuck: stuck}); err != nil {
 		return err
 	}
 	a.onClose(func(context.Context) error { a.bridge.Close(); return nil })

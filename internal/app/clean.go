@@ -23,12 +23,15 @@ type ages struct {
 	tasks  time.Duration // that are over
 }
 
+// sweeper removes what a tenant's outbox and inbox need no more.
+type sweeper func(ctx context.Context, tenant string) error
+
 // cleaned hears what a round has removed of one kind, and what went wrong.
 type cleaned func(tenant, what string, removed int64, err error)
 
 // keepClean removes what has had its time from every tenant's database that this node has
 // opened, until ctx ends. A failure is logged, and the next round tries again.
-func (d *databases) keepClean(ctx context.Context, age ages, log cleaned) error {
+func (d *databases) keepClean(ctx context.Context, age ages, sweep sweeper, log cleaned) error {
 	tick := time.NewTicker(cleanEvery)
 	defer tick.Stop()
 	for {
@@ -36,12 +39,12 @@ func (d *databases) keepClean(ctx context.Context, age ages, log cleaned) error 
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			d.clean(ctx, age, log)
+			d.clean(ctx, age, sweep, log)
 		}
 	}
 }
 
-func (d *databases) clean(ctx context.Context, age ages, log cleaned) {
+func (d *databases) clean(ctx context.Context, age ages, sweep sweeper, log cleaned) {
 	d.mu.Lock()
 	open := maps.Clone(d.open)
 	d.mu.Unlock()
@@ -52,6 +55,7 @@ func (d *databases) clean(ctx context.Context, age ages, log cleaned) {
 		log.hear(tenant, "kept answers", answers, err)
 		tasks, err := forgetTasks(ctx, db, age.tasks)
 		log.hear(tenant, "tasks", tasks, err)
+		log.hear(tenant, "messages", 0, sweep(ctx, tenant))
 	}
 }
 

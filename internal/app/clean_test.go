@@ -45,19 +45,24 @@ func TestCleanVisitsEveryTenant(t *testing.T) {
 		}
 	}
 	removed := map[string]int{}
+	swept := 0
+	sweep := func(context.Context, string) error { swept++; return nil }
 	note := func(tenant, what string, n int64, err error) {
 		if err != nil {
 			t.Errorf("%s, %s: %v", tenant, what, err)
 		}
 		removed[tenant+" "+what] += int(n)
 	}
-	d.clean(t.Context(), ages{fenceAge, time.Hour}, note)
+	d.clean(t.Context(), ages{fenceAge, time.Hour}, sweep, note)
 	if want := map[string]int{"a kept answers": 1, "b kept answers": 1}; !maps.Equal(removed, want) {
 		t.Errorf("guard rows of this minute stay, answers that are over go: %v", removed)
 	}
 	clear(removed)
-	d.clean(t.Context(), ages{-fenceAge, -time.Hour}, note)
+	d.clean(t.Context(), ages{-fenceAge, -time.Hour}, sweep, note)
 	if want := map[string]int{"a guard rows": 1, "b guard rows": 1, "a tasks": 1, "b tasks": 1}; !maps.Equal(removed, want) {
 		t.Errorf("removed %v", removed)
+	}
+	if swept != 6 {
+		t.Errorf("%d outboxes were swept, want three twice", swept)
 	}
 }

@@ -41,7 +41,7 @@ func show(io streams, asJSON bool, v result, err error) error {
 	if asJSON {
 		enc := json.NewEncoder(io.out)
 		enc.SetIndent("", "  ")
-		err = enc.Encode(v)
+		err = enc.Encode(withLists(v))
 	} else {
 		_, err = fmt.Fprint(io.out, v.String())
 	}
@@ -67,20 +67,9 @@ func errorJSON(io streams, err error) error {
 	return errReported
 }
 
-type checkCmd struct {
-	Dir  string `arg:"" help:"Folder of definition files."`
-	JSON bool   `name:"json" help:"Print JSON."`
-}
-
-// Run implements the command.
-func (c *checkCmd) Run(io streams) error {
-	found, err := client.Check(c.Dir, compiles)
-	return show(io, c.JSON, found, err)
-}
-
 // compile is how every definition becomes a program.
 func compile(d apis.Definition) (*jsbridge.Program, error) {
-	return jsbridge.Compile(jsbridge.Source{Name: d.FileName(), Code: d.ApiV8Code, Language: d.Language, FirstLine: d.FirstLine})
+	return jsbridge.Compile(sourceOf(d))
 }
 
 // compiles finds what is wrong with a definition's script.

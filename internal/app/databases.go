@@ -111,6 +111,8 @@ func (t transaction) Guard(ctx context.Context, g engine.Guard) error {
 	return t.Tx.Guard(ctx, tenantdb.Guard(g))
 }
 
+func (t transaction) Reader() engine.Queries { return t.Tx.Reader() }
+
 func (t transaction) Complete(ctx context.Context, a engine.Attempt, ans engine.Answer) error {
 	mine, ok := a.(*tenantdb.Attempt)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"apiengine/store/tenantdb"
 )
 
-// openRelay makes the delivery of what scripts send; Serve runs it.
+// openRelay makes the delivery of what scripts send; the tasks' runner works it.
 func (a *App) openRelay(context.Context) (err error) {
 	s := &a.Settings
 	a.relay, err = outbox.New(outbox.Config{
@@ -37,7 +37,7 @@ func leaseProblem(d time.Duration) string {
 	return ""
 }
 
-// posts implements engine.Posts; the relay is made after the engine.
+// posts implements engine.Posts; the tasks' runner is made after the engine.
 type posts struct{ a *App }
 
 func (p posts) Allows(ctx context.Context, tenant, address string) error {
@@ -48,7 +48,9 @@ func (p posts) Allows(ctx context.Context, tenant, address string) error {
 	return err
 }
 
-func (p posts) Posted(tenant string) { p.a.relay.Posted(tenant) }
+func (p posts) Expect(ctx context.Context, tenant string) error { return p.a.tasks.Expect(ctx, tenant) }
+
+func (p posts) Posted(tenant string) { p.a.tasks.Posted(tenant) }
 
 func (t transaction) Send(ctx context.Context, m engine.Message) (bool, error) {
 	return t.Tx.Send(ctx, tenantdb.Event{ID: m.EventID, Type: m.Type, Key: m.Key, Target: m.Target, Data: m.Data, Token: m.Token, Hops: m.Hops})
@@ -56,15 +58,6 @@ func (t transaction) Send(ctx context.Context, m engine.Message) (bool, error) {
 
 // boxes implements outbox.Boxes.
 type boxes struct{ a *App }
-
-func (b boxes) Tenants(ctx context.Context) ([]string, error) {
-	list, err := b.a.Store.Tenants(ctx)
-	names := make([]string, len(list))
-	for i, t := range list {
-		names[i] = t.Name
-	}
-	return names, err
-}
 
 func (b boxes) Box(ctx context.Context, tenant string) (outbox.Box, error) {
 	db, err := b.a.databases.tenant(ctx, tenant)
@@ -134,12 +127,15 @@ func (o adminOutbox) List(ctx context.Context, tenant string, f server.OutboxFil
 }
 
 func (o adminOutbox) Retry(ctx context.Context, tenant string, id int64) error {
+	if err := o.a.tasks.Expect(ctx, tenant); err != nil {
+		return err
+	}
 	db, err := o.a.databases.tenant(ctx, tenant)
 	if err == nil {
 		err = db.RetryEvent(ctx, id)
 	}
 	if err == nil {
-		o.a.relay.Posted(tenant)
+		o.a.tasks.Posted(tenant)
 	}
 	return err
 }

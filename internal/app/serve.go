@@ -24,7 +24,7 @@ type serveCmd struct {
 
 // Run implements the command.
 func (c *serveCmd) Run(ctx context.Context, io streams) error {
-	tuneGC()
+	tuneGC(c.Settings.memoryBudget())
 	a, err := Open(ctx, c.Settings, NewLog(c.Settings, io.err))
 	if err != nil {
 		return err
@@ -94,18 +94,19 @@ func (a *App) Serve(ctx context.Context, out io.Writer) error {
 	defer stop()
 	group, background := errgroup.WithContext(background)
 	group.Go(func() error { return a.library.follow(background) })
-	group.Go(func() error { return a.databases.keepClean(background, ages{fenceAge, a.Settings.TaskKeep}, a.cleaned) })
+	group.Go(func() error {
+		return a.databases.keepClean(background, ages{fenceAge, a.Settings.TaskKeep}, a.relay.Sweep, a.cleaned)
+	})
 	group.Go(func() error { return a.outcomes.follow(background) })
 	if err := a.loadFolders(background, group); err != nil {
 		stop()
 		return errors.Join(err, group.Wait(), l.Close())
 	}
-	group.Go(func() error { return until(ctx, background, a.relay.Run) })
 	group.Go(func() error { return until(ctx, background, a.tasks.Run) })
 	h, calls := a.server.HTTPServer(), newRunning()
 	h.Handler = calls.count(h.Handler)
 	group.Go(func() error {
-		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := h.Serve(a.server.Listener(l)); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

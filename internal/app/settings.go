@@ -43,6 +43,8 @@ type Settings struct {
 	MaxCalls       int      `default:"10000" env:"APIENGINE_MAX_CALLS" help:"Calls in flight on this node, waiting ones included."`
 	MaxTenantCalls int      `default:"5000" env:"APIENGINE_MAX_TENANT_CALLS" help:"Calls in flight of one tenant."`
 	MaxWaiters     int      `default:"1000" env:"APIENGINE_MAX_WAITERS" help:"Calls of this node that wait for one lock."`
+	Memory         int64    `env:"APIENGINE_MEMORY" help:"Bytes that the process may use before runs are ended. None: GOMEMLIMIT, else four fifths of the container's limit, else half of the machine's memory."`
+	RunMemory      int64    `env:"APIENGINE_RUN_MEMORY" help:"Bytes that one run may hold. None: a fifth of memory, at most 512 MiB."`
 	TrustedProxies []string `env:"APIENGINE_TRUSTED_PROXIES" help:"Networks (CIDR) whose X-Forwarded-For is believed."`
 	RedirectHosts  []string `env:"APIENGINE_REDIRECT_HOSTS" help:"Hosts other than our own that V8.Response.Redirect may name."`
 
@@ -97,6 +99,8 @@ func (s *Settings) Check() error {
 		{"prefix", prefixProblem(s.Prefix)},
 		{"max-body", atLeastOne(s.MaxBody)},
 		{"max-calls", atLeastOne(int64(s.MaxCalls))},
+		{"memory", notNegative(s.Memory)},
+		{"run-memory", notNegative(s.RunMemory)},
 		{"max-tenant-calls", atLeastOne(int64(s.MaxTenantCalls))},
 		{"max-waiters", atLeastOne(int64(s.MaxWaiters))},
 		{"trusted-proxies", networksProblem(s.TrustedProxies)},

@@ -47,7 +47,7 @@ func (a *App) openTasks(context.Context) error {
 	s := &a.Settings
 	a.tasks, err = tasks.New(tasks.Config{
 		Calls: a.Engine, Locks: a.locks, Databases: taskBoxes{a.databases}, Marks: a.Store, Principals: principals{a.Store}, Queue: queue,
-		Schedules: schedules{a}, Log: a.Log, Workers: s.TaskWorkers, MaxAttempts: s.TaskAttempts, Backoff: s.TaskBackoff, Grace: s.Grace,
+		Schedules: schedules{a}, Outbox: a.relay, Log: a.Log, Workers: s.TaskWorkers, MaxAttempts: s.TaskAttempts, Backoff: s.TaskBackoff, Grace: s.Grace,
 	})
 	return err
 }

@@ -41,6 +41,11 @@ func (l localFile) lineOf(field string) int {
 	return 1
 }
 
+// cutSettings parts a file into its settings and its script.
+func cutSettings(src []byte) (header, script []byte, ok bool) {
+	return bytes.Cut(src, []byte("\n---*/"))
+}
+
 // SchemaFile is one file of schema/, in goose's format.
 type SchemaFile struct{ Name, SQL string }
 

@@ -25,14 +25,19 @@ func (p Problem) String() string {
 	if p.Line > 0 {
 		at += fmt.Sprintf(":%d:%d", p.Line, p.Column)
 	}
-	msg := p.Msg
-	if p.Field != "" && !strings.HasPrefix(msg, p.Field) {
-		msg = p.Field + " " + msg
-	}
+	msg := p.text()
 	if at == "" {
 		return visible(msg)
 	}
 	return visible(at + ": " + msg)
+}
+
+// text is the message with the field that it is about.
+func (p Problem) text() string {
+	if p.Field != "" && !strings.HasPrefix(p.Msg, p.Field) {
+		return p.Field + " " + p.Msg
+	}
+	return p.Msg
 }
 
 // problemsOf takes an error about a file apart: each field's problem by itself, anything

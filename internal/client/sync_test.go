@@ -301,36 +301,68 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
 		"a.js":           "/*---\nApiAddress: /x/{id}\n---*/\nreturn 1",
-		"b.js":           "/*---\nLock: 1\nTimeot: 5\n---*/\nreturn 1",
+		"b.js":           "/*---\nLock: 1\nTimeot: 5\n---*/\nsyntax error",
 		"c.js":           "/*---\nApiName: c\nApiAddress: /X/{no}\n---*/\nreturn 1",
 		"d.ts":           "/*---\nLock: true\n---*/\n\nsyntax error",
 		"e.js":           "/*---\nApiName: e\nApiEngineKey: A\n---*/\nreturn 1",
 		"good.js":        "return 1",
 		"schema/1_a.sql": "-- +goose Up\n", "schema/01_b.sql": "-- +goose Up\n", "schema/c.sql": "-- +goose Up\n", "schema/3_d.sql": "CREATE TABLE x",
 	})
-	r, err := Check(dir, testCompile)
+	r, err := Check(dir, CheckOptions{Compile: testCompile})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `DIR/b.js:2:7: Lock must be true or false
 DIR/b.js:3:1: Timeot is no field of a definition; did you mean Timeout?
+DIR/b.js:5:1: unexpected word
+DIR/c.js:3:1: ApiAddress "/X/{no}" has the same shape as "/x/{id}" of the API a
+DIR/d.ts:5:1: unexpected word
 DIR/e.js:3:1: ApiEngineKey is A, as in DIR/a.js
 DIR/schema/1_a.sql:1:1: has the same number as 01_b.sql
 DIR/schema/3_d.sql:1:1: has no line -- +goose Up
 DIR/schema/c.sql:1:1: the name must be a number, '_' and a word, like 0001_orders.sql
-DIR/c.js:3:1: ApiAddress "/X/{no}" has the same shape as "/x/{id}" of the API a
-DIR/d.ts:5:1: unexpected word
-5 definitions, 8 problems
+5 definitions, 9 problems
 `
 	expect(t, "check", strings.ReplaceAll(r.String(), dir, "DIR"), want)
-	if _, err := Check(filepath.Join(dir, "none"), nil); fault.Of(err) != fault.BadRequest {
+	if _, err := Check(filepath.Join(dir, "none"), CheckOptions{}); fault.Of(err) != fault.BadRequest {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	good := t.TempDir()
 	write(t, good, map[string]string{"good.js": "return 1"})
-	r, err = Check(good, nil)
+	r, err = Check(good, CheckOptions{})
 	if err != nil || r.Failed() || r.String() != "1 definitions, no problem\n" {
 		t.Errorf("%v, %s", err, r)
+	}
+}
+
+// Warnings fail nothing but under Strict, and come with the problems' form.
+func TestWarnings(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a.js": "/*---\nLockKey: Id\nLockMsg: wait\nLockScope: s\nLockWait: 3\n---*/\nreturn 1",
+		"b.js": "/*---\nApiName: b\nMethods: []   # none\n---*/\nreturn 1",
+		"c.js": "/*---\nLock: true\nLockKey: Id\nMethods: [GET]\n---*/\nvar Methods = 1\nMethods: [];return 1",
+	})
+	lint := func(defs []apis.Definition) []Discovery {
+		if len(defs) != 3 || defs[1].ApiEngineKey != "b" {
+			t.Errorf("%+v", defs)
+		}
+		return []Discovery{{Definition: 1, Line: 5, Column: 8, Msg: "write it in another way"}}
+	}
+	const want = `DIR/a.js:2:1: warning: LockKey does nothing without Lock: true
+DIR/a.js:3:1: warning: LockMsg does nothing without Lock: true
+DIR/a.js:4:1: warning: LockScope does nothing without Lock: true
+DIR/a.js:5:1: warning: LockWait does nothing without Lock: true
+DIR/b.js:3:1: warning: Methods is empty, which means all of GET, POST, PUT, PATCH and DELETE; leave it out for all, or name some; StopHttp: true closes the API
+DIR/b.js:5:8: warning: write it in another way
+3 definitions, no problem, 6 warnings
+`
+	for _, strict := range []bool{false, true} {
+		r, err := Check(dir, CheckOptions{Lint: lint, Strict: strict})
+		if err != nil || r.Failed() != strict {
+			t.Errorf("strict %v: failed %v, %v", strict, r.Failed(), err)
+		}
+		expect(t, "check", strings.ReplaceAll(r.String(), dir, "DIR"), want)
 	}
 }
 
@@ -353,7 +385,7 @@ func TestCheckRefusesAPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.js"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Check(dir, nil)
+	got, err := Check(dir, CheckOptions{})
 	if err != nil || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].String(), "pipe.js") {
 		t.Errorf("got %+v, %v", got, err)
 	}

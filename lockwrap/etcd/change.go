@@ -44,7 +44,7 @@ func (b *Backend) change(ctx context.Context, op, lock string, decide func(s *st
 			break
 		}
 		var r *clientv3.TxnResponse
-		err = b.members.ask(ctx, func(c *clientv3.Client) (err error) {
+		err = b.members.ask(ctx, func(ctx context.Context, c *clientv3.Client) (err error) {
 			r, err = c.Txn(ctx).If(s.unchanged(lock)...).Then(w.ops(lock, s, p)...).Else(reading(lock)...).Commit()
 			return err
 		})
@@ -80,7 +80,7 @@ func reading(lock string) []clientv3.Op {
 }
 
 func (b *Backend) read(ctx context.Context, lock string) (s *state, err error) {
-	err = b.members.find(ctx, func(c *clientv3.Client) error {
+	err = b.members.find(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		r, err := c.Txn(ctx).Then(reading(lock)...).Commit()
 		if err == nil {
 			s, err = parse(r.Responses)
@@ -233,7 +233,7 @@ func (b *Backend) revoking() {
 			return
 		case id := <-b.spent:
 			ctx, cancel := context.WithTimeout(b.work, time.Second)
-			_ = b.members.ask(ctx, func(c *clientv3.Client) error { // else it ends by itself
+			_ = b.members.ask(ctx, func(ctx context.Context, c *clientv3.Client) error { // else it ends by itself
 				_, err := c.Revoke(ctx, id)
 				return err
 			})

@@ -137,7 +137,7 @@ func (b *Backend) Confirm(ctx context.Context, lock string, o lockwrap.Owner) (l
 		return lockwrap.Reply{Token: s.Token}, nil
 	}
 	var life *clientv3.LeaseTimeToLiveResponse
-	err = b.members.find(ctx, func(c *clientv3.Client) (err error) {
+	err = b.members.find(ctx, func(ctx context.Context, c *clientv3.Client) (err error) {
 		life, err = c.TimeToLive(ctx, s.lease)
 		return err
 	})

@@ -21,7 +21,7 @@ func (b *Backend) Locks(ctx context.Context, prefix string) ([]lockwrap.Holding,
 	end := clientv3.GetPrefixRangeEnd(prefix)
 	for from := prefix; ; {
 		var r *clientv3.GetResponse
-		err := b.members.find(ctx, func(c *clientv3.Client) (err error) {
+		err := b.members.find(ctx, func(ctx context.Context, c *clientv3.Client) (err error) {
 			r, err = c.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(page))
 			return err
 		})

@@ -25,16 +25,18 @@ type members struct {
 	wait sync.WaitGroup
 
 	mu    sync.Mutex
-	turn  int           // counts on; all[turn % len(all)] is in use
-	moved chan struct{} // closed when turn moves on
+	used  int           // index of the one in use
+	moved chan struct{} // closed when that is left; each use has another
 	heard time.Time     // when the one in use last answered
 }
 
 type member struct {
 	endpoint string
-	mu       sync.Mutex
-	opening  *opening // nil: not yet, or in vain
-	closed   bool
+	silences int // since it last answered; under the lock of members
+
+	mu      sync.Mutex
+	opening *opening // nil: not yet, or in vain
+	closed  bool
 }
 
 // opening is a client being made, which takes a while where a password has to be changed for
@@ -48,7 +50,7 @@ type opening struct {
 var errClosed = errors.New("the backend is closed")
 
 func newMembers(endpoints []string, open func(context.Context, string) (*clientv3.Client, error)) *members {
-	m := &members{open: open, moved: make(chan struct{}), turn: rand.IntN(len(endpoints))}
+	m := &members{open: open, moved: make(chan struct{}), used: rand.IntN(len(endpoints))}
 	for _, e := range endpoints {
 		m.all = append(m.all, &member{endpoint: e})
 	}
@@ -56,26 +58,41 @@ func newMembers(endpoints []string, open func(context.Context, string) (*clientv
 	return m
 }
 
-// place says which member is in use, and gives a channel that is closed when it is left.
-func (m *members) place() (turn int, moved <-chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.turn, m.moved
+// use is a member while it is in use.
+type use struct {
+	*member
+	moved <-chan struct{} // closed when it is left
 }
 
-// leave turns to the next member, unless that has been done since.
-func (m *members) leave(turn int) {
+func (m *members) now() use {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if turn == m.turn && len(m.all) > 1 {
-		close(m.moved)
-		m.turn, m.moved, m.heard = turn+1, make(chan struct{}), time.Time{}
+	return use{m.all[m.used], m.moved}
+}
+
+// leave turns to another member, unless that has been done since: to the next of those that
+// have been silent least, as each silence costs a request its whole time.
+func (m *members) leave(u use, silent bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u.moved != m.moved || len(m.all) == 1 {
+		return
 	}
+	if silent {
+		u.silences++
+	}
+	next := (m.used + 1) % len(m.all)
+	for i := range len(m.all) - 1 {
+		if at := (m.used + 1 + i) % len(m.all); m.all[at].silences < m.all[next].silences {
+			next = at
+		}
+	}
+	close(m.moved)
+	m.used, m.moved, m.heard = next, make(chan struct{}), time.Time{}
 }
 
 // client returns the member's client, which is made when it is first needed.
-func (m *members) client(ctx context.Context, turn int) (*clientv3.Client, error) {
-	one := m.all[turn%len(m.all)]
+func (m *members) client(ctx context.Context, one *member) (*clientv3.Client, error) {
 	one.mu.Lock()
 	o := one.opening
 	if o == nil {
@@ -107,29 +124,28 @@ func (m *members) make(one *member, o *opening) {
 
 // ask sends a request to the member in use, and leaves that one if it does not serve: when it
 // cannot be reached, has no leader, or has said nothing to anybody since the request was sent.
-func (m *members) ask(ctx context.Context, request func(*clientv3.Client) error) error {
-	turn, _ := m.place()
-	sent := time.Now()
-	c, err := m.client(ctx, turn)
+func (m *members) ask(ctx context.Context, request func(context.Context, *clientv3.Client) error) error {
+	u, sent := m.now(), time.Now()
+	c, err := m.client(ctx, u.member)
 	if err == nil {
-		err = request(c)
+		err = request(clientv3.WithRequireLeader(ctx), c) // without a leader it could say nothing for long
 	}
 	switch {
 	case unreachable(err):
-		m.leave(turn)
+		m.leave(u, false)
 	case errors.Is(err, context.DeadlineExceeded):
 		if m.silentSince(sent) {
-			m.leave(turn)
+			m.leave(u, true)
 		}
 	case !errors.Is(err, context.Canceled):
-		m.answered(turn)
+		m.answered(u)
 	}
 	return err
 }
 
 // find is ask for what may be asked again: it goes from member to member while they cannot be
 // reached.
-func (m *members) find(ctx context.Context, request func(*clientv3.Client) error) (err error) {
+func (m *members) find(ctx context.Context, request func(context.Context, *clientv3.Client) error) (err error) {
 	for range m.all {
 		if err = m.ask(ctx, request); !unreachable(err) || ctx.Err() != nil {
 			return err
@@ -146,29 +162,28 @@ func (m *members) silentSince(sent time.Time) bool {
 	return m.heard.Before(sent)
 }
 
-func (m *members) answered(turn int) {
+func (m *members) answered(u use) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if turn == m.turn {
-		m.heard = time.Now()
+	if u.moved == m.moved {
+		m.heard, u.silences = time.Now(), 0
 	}
 }
 
 // watch calls hear for each value that is put under key, first with "" when it has begun. It
 // ends with an error, or with nil when ctx has ended.
 func (m *members) watch(ctx context.Context, key string, hear func(value string)) error {
-	turn, moved := m.place()
-	c, err := m.client(ctx, turn)
+	u := m.now()
+	c, err := m.client(ctx, u.member)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Without a leader a member could say nothing for long and be believed.
 	events := c.Watch(clientv3.WithRequireLeader(ctx), key, clientv3.WithCreatedNotify(), clientv3.WithFilterDelete())
 	for {
 		select {
-		case <-moved:
+		case <-u.moved:
 			return errors.New("the member is not used any more")
 		case r, ok := <-events:
 			switch {
@@ -177,7 +192,7 @@ func (m *members) watch(ctx context.Context, key string, hear func(value string)
 			case !ok:
 				return errors.New("it has no more events")
 			case r.Err() != nil:
-				m.leave(turn)
+				m.leave(u, false)
 				return r.Err()
 			case r.Created:
 				hear("")
@@ -191,7 +206,7 @@ func (m *members) watch(ctx context.Context, key string, hear func(value string)
 
 // grant makes a lease. One whose answer is lost ends by itself.
 func (m *members) grant(ctx context.Context, seconds int64) (id clientv3.LeaseID, err error) {
-	err = m.find(ctx, func(c *clientv3.Client) error {
+	err = m.find(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		g, err := c.Grant(ctx, seconds)
 		if err == nil {
 			id = g.ID
@@ -219,7 +234,7 @@ func (m *members) close() (err error) {
 
 // ping is answered by the leader, or by nobody.
 func (m *members) ping(ctx context.Context) error {
-	err := m.find(ctx, func(c *clientv3.Client) error {
+	err := m.find(ctx, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Get(ctx, "lockwrap", clientv3.WithCountOnly())
 		return err
 	})

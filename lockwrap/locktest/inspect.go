@@ -90,7 +90,7 @@ func showsWaiting(s *suite) {
 	}
 	lock := s.lock("x")
 	began := time.Now()
-	for _, node := range []string{"holder", "n3", "n1", "n2", "n1"} { // who asks again keeps its place and its time
+	for _, node := range []string{"holder", "n3", "n1", "n2", "n3"} { // who asks again keeps its place and its time
 		ask(lock, node)
 		<-time.After(2 * time.Millisecond) // their times differ
 	}

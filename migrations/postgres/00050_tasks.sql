@@ -7,6 +7,8 @@ CREATE TABLE _apiengine_platform.task_marks (
     marked_at BIGINT NOT NULL,
     seen_at   BIGINT NOT NULL
 );
+-- Whoever was there before may have messages that wait.
+INSERT INTO _apiengine_platform.task_marks (tenant, marked_at, seen_at) SELECT name, 0, 0 FROM _apiengine_platform.tenants;
 
 CREATE TABLE _apiengine_platform.schedules (
     tenant    TEXT COLLATE "C" NOT NULL,

@@ -7,6 +7,8 @@ CREATE TABLE task_marks (
     marked_at INTEGER NOT NULL,
     seen_at   INTEGER NOT NULL
 ) WITHOUT ROWID;
+-- Whoever was there before may have messages that wait.
+INSERT INTO task_marks (tenant, marked_at, seen_at) SELECT name, 0, 0 FROM tenants;
 
 CREATE TABLE schedules (
     tenant    TEXT NOT NULL,

@@ -1,6 +1,7 @@
 package tenantdb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -189,13 +190,12 @@ func (f *form) selectFrom(b *builder) error {
 // standard are the columns that the platform fills, spelled as scripts do.
 var standard = []string{"Id", "CreateTime", "UpdateTime", "UserId", "UserName", "OsClient"}
 
-// outputs writes the columns of the result: those named, in the caller's spelling, or all,
-// the standard ones spelled as scripts do, so that `row.Id` works where the database has
-// folded the name to id.
+// outputs writes the columns of the result: those named or all, each under one name
+// whoever asks.
 func (f *form) outputs(b *builder, fields []string) error {
 	if len(fields) == 0 {
 		for i, c := range f.t.columns {
-			b.add(map[bool]string{true: ", "}[i > 0], quote(c.name), " AS ", quote(f.spelled(c.name)))
+			b.add(map[bool]string{true: ", "}[i > 0], quote(c.name), " AS ", quote(f.spelled(c.name, "")))
 		}
 		return nil
 	}
@@ -204,23 +204,30 @@ func (f *form) outputs(b *builder, fields []string) error {
 		if !ok {
 			return f.t.unknownColumn(name)
 		}
-		b.add(map[bool]string{true: ", "}[i > 0], quote(c.name), " AS ", quote(name))
+		b.add(map[bool]string{true: ", "}[i > 0], quote(c.name), " AS ", quote(f.spelled(c.name, name)))
 	}
 	return nil
 }
 
-func (f *form) spelled(name string) string {
-	for _, v := range f.o.values {
-		if strings.EqualFold(v.name, name) {
-			return v.name
-		}
-	}
+// spelled is the name of a column in a row: the table's own, so that every caller finds the
+// value under the same name. The standard columns are spelled as scripts do, and where
+// PostgreSQL has folded a name to lower case the caller's spelling (asked, or that of a value
+// given) stands for the one that the schema's author wrote and the database has forgotten.
+func (f *form) spelled(name, asked string) string {
 	for _, s := range standard {
 		if strings.EqualFold(s, name) {
 			return s
 		}
 	}
-	return name
+	if f.tx.db.g.dialect != sqltext.Postgres || name != strings.ToLower(name) {
+		return name
+	}
+	for _, v := range f.o.values {
+		if strings.EqualFold(v.name, name) {
+			return v.name
+		}
+	}
+	return cmp.Or(asked, name)
 }
 
 func (f *form) key() (column, error) {

@@ -78,18 +78,46 @@ func (db *DB) writer(s shape) *rowWriter {
 }
 
 func (tx *Tx) script(ctx context.Context, sql string, params map[string]any, w *rowWriter) (int64, error) {
-	return tx.parsed(ctx, sqltext.Rules{Dialect: tx.db.g.dialect}, query{sql, params}, w)
+	return tx.parsed(ctx, sqltext.Rules{Dialect: tx.db.g.dialect}, query{sql: sql, params: params}, w)
 }
 
 type query struct {
 	sql    string
 	params map[string]any
+	reads  bool // and may not change anything
+}
+
+// Reader is a transaction that only reads: V8.DbRead.
+type Reader struct{ tx *Tx }
+
+// Reader returns tx for statements that may change nothing; what tx has written they see.
+func (tx *Tx) Reader() Reader { return Reader{tx} }
+
+// Query is Tx.Query; a statement that would change something is a *SQLError.
+func (r Reader) Query(ctx context.Context, sql string, params map[string]any) (json.RawMessage, int, error) {
+	w := r.tx.db.writer(objects)
+	if _, err := r.tx.parsed(ctx, sqltext.Rules{Dialect: r.tx.db.g.dialect}, query{sql, params, true}, w); err != nil {
+		return nil, 0, err
+	}
+	return w.json(), w.n, nil
+}
+
+// Scalar is Tx.Scalar, as Query is.
+func (r Reader) Scalar(ctx context.Context, sql string, params map[string]any) (json.RawMessage, error) {
+	w := r.tx.db.writer(scalar)
+	if _, err := r.tx.parsed(ctx, sqltext.Rules{Dialect: r.tx.db.g.dialect}, query{sql, params, true}, w); err != nil {
+		return nil, err
+	}
+	return w.json(), nil
 }
 
 func (tx *Tx) parsed(ctx context.Context, r sqltext.Rules, q query, w *rowWriter) (int64, error) {
 	st, err := sqltext.Parse(r, q.sql, q.params)
 	if err != nil {
 		return 0, refused(err)
+	}
+	if q.reads && st.Effect != sqltext.Reads {
+		return 0, badCall("V8.DbRead only reads; use V8.Db for this statement")
 	}
 	n, err := tx.run(ctx, statement{Statement: st}, w)
 	if err != nil || !st.Changes {

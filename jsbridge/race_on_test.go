@@ -1,0 +1,5 @@
+//go:build race
+
+package jsbridge
+
+const raceEnabled = true

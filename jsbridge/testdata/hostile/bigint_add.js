@@ -1,0 +1,2 @@
+// expect: script_error timeout limit_memory
+var a = 1n; for (;;) a += a;

@@ -1,0 +1,2 @@
+// expect: script_error timeout limit_memory
+BigInt.asIntN(1e10, 1n);

@@ -1,0 +1,2 @@
+// expect: script_error timeout limit_memory
+BigInt.asUintN(2 ** 40, -1n);

@@ -1,0 +1,2 @@
+// expect: script_error timeout limit_memory
+1n << 99999999999n;

@@ -1,0 +1,2 @@
+// expect: script_error
+(() => 1).constructor('return 1')();

@@ -1,0 +1,2 @@
+// expect: script_error
+(async function () {}).constructor('return 1')();

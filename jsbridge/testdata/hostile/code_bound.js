@@ -1,0 +1,2 @@
+// expect: script_error
+(function () {}).bind().constructor('return 1')();

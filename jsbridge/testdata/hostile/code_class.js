@@ -1,0 +1,2 @@
+// expect: script_error
+class F extends Function {} new F('return 1')();

@@ -1,0 +1,2 @@
+// expect: script_error
+(function () {}).constructor('return 1')();

@@ -1,0 +1,2 @@
+// expect: script_error
+eval('1');

@@ -1,0 +1,2 @@
+// expect: script_error
+(0, eval)('1');

@@ -1,0 +1,2 @@
+// expect: script_error
+new Function('return 1')();

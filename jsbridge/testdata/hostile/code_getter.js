@@ -1,0 +1,2 @@
+// expect: script_error
+Object.getOwnPropertyDescriptor({ get a() { return 1; } }, 'a').get.constructor('return 1')();

@@ -1,0 +1,2 @@
+// expect: script_error
+({ m() {} }).m.constructor('return 1')();

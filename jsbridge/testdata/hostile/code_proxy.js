@@ -1,0 +1,2 @@
+// expect: script_error
+new Proxy(function () {}, {}).constructor('return 1')();

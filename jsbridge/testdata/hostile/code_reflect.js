@@ -1,0 +1,2 @@
+// expect: script_error
+Reflect.construct(Function, ['return 1'])();

@@ -1,0 +1,2 @@
+// expect: ok timeout script_error limit_memory limit_stack result_invalid
+var h = {}; for (var i = 0; i < 1e5; i++) h = new Proxy({}, h); h.x;

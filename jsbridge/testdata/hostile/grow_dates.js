@@ -1,0 +1,2 @@
+// expect: limit_memory
+var a = []; for (;;) a.push(new Date());

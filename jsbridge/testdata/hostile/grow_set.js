@@ -1,0 +1,2 @@
+// expect: limit_memory
+var s = new Set(); for (var i = 0; ; i++) s.add('v' + i);

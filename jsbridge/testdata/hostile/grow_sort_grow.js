@@ -1,0 +1,2 @@
+// expect: limit_memory
+var l = []; [3, 2, 1].sort(function () { for (;;) l.push({}); });

@@ -1,0 +1,2 @@
+// expect: limit_memory
+var s = 'ä'; for (;;) s = s + s;

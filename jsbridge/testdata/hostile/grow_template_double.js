@@ -1,0 +1,2 @@
+// expect: limit_memory
+var s = 'x'; for (;;) s = `${s}${s}`;

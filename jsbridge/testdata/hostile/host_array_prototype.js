@@ -1,0 +1,2 @@
+// expect: ok
+Array.prototype.map = null; return typeof [].map;

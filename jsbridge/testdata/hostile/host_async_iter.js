@@ -1,0 +1,3 @@
+// expect: timeout
+async function* g() { for (;;) yield 1; }
+for await (var x of g()) {}

@@ -1,0 +1,2 @@
+// expect: timeout
+structuredClone({ get a() { for (;;) {} } });

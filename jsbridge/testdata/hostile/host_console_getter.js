@@ -1,0 +1,2 @@
+// expect: ok timeout
+console.log({ get a() { for (;;) {} } }); return 1;

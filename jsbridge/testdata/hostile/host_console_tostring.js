@@ -1,0 +1,2 @@
+// expect: timeout
+console.log({ toJSON: function () { for (;;) {} } }); return 1;

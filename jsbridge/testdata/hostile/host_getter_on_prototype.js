@@ -1,0 +1,3 @@
+// expect: timeout
+class A { get x() { for (;;) {} } }
+return new A().x;

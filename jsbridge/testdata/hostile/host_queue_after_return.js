@@ -1,0 +1,2 @@
+// expect: timeout
+queueMicrotask(function () { for (;;) {} }); return 1;

@@ -1,0 +1,2 @@
+// expect: script_error timeout
+V8.Db.FromSql({ toString: function () { for (;;) {} } });

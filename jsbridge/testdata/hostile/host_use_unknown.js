@@ -1,0 +1,2 @@
+// expect: forbidden
+V8.Use('lib/none');

@@ -1,0 +1,2 @@
+// expect: timeout
+return [3, 1, 2].sort(function () { for (;;) {} });

@@ -1,0 +1,3 @@
+// expect: timeout
+function* g() { for (;;) yield 1; }
+for (var x of g()) {}

@@ -1,0 +1,2 @@
+// expect: timeout
+a: for (;;) { b: for (;;) { continue a; } }

@@ -1,0 +1,4 @@
+// expect: timeout
+async function f() { for (;;) await null; }
+f();
+return await f();

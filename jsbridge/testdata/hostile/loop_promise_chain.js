@@ -1,0 +1,4 @@
+// expect: timeout
+function again() { return Promise.resolve().then(again); }
+again();
+return 1;

@@ -1,0 +1,2 @@
+// expect: timeout
+return Object.keys(new Proxy({}, { ownKeys: function () { for (;;) {} } }));

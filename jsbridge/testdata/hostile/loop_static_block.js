@@ -1,0 +1,2 @@
+// expect: timeout
+class A { static x = (function () { for (;;) {} })(); }

@@ -1,0 +1,3 @@
+// expect: timeout
+var t = { then: function (ok) { ok(t); } };
+return await t;

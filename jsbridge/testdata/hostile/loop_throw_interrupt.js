@@ -1,0 +1,3 @@
+// expect: timeout
+function f() { try { for (;;) {} } catch (e) { f(); } }
+f();

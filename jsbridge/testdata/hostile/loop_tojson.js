@@ -1,0 +1,2 @@
+// expect: timeout
+return { toJSON: function () { for (;;) {} } };

@@ -1,0 +1,3 @@
+// expect: timeout script_error limit_memory
+var big = []; for (var i = 0; i < 1e6; i++) big.push(i);
+var s = 'x'.repeat(1 << 23); big.map(btoa.bind(null, s));

@@ -1,0 +1,2 @@
+// expect: ok
+console.log('x'.repeat(1 << 24)); return 1;

@@ -1,0 +1,2 @@
+// expect: ok
+console.log(...new Array(6e4).fill('x'.repeat(1000))); return 1;

@@ -1,0 +1,2 @@
+// expect: ok
+console.log(new Array(1e6).fill('xxxxxxxxxxxx')); return 1;

@@ -1,0 +1,2 @@
+// expect: result_invalid
+var a = {}; a.a = a; return a;

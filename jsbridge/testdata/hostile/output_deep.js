@@ -1,0 +1,2 @@
+// expect: result_invalid
+var a = []; for (var i = 0; i < 1e5; i++) a = [a]; return a;

@@ -1,0 +1,2 @@
+// expect: result_invalid
+return function () {};

@@ -1,0 +1,2 @@
+// expect: script_error
+return { get a() { throw new Error('no'); } };

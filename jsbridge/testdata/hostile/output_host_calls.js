@@ -1,0 +1,2 @@
+// expect: limit_output
+for (;;) V8.Cache.Get('x');

@@ -1,0 +1,2 @@
+// expect: limit_output
+for (;;) { try { V8.Cache.Get(); } catch (e) {} };

@@ -1,0 +1,2 @@
+// expect: limit_output ok script_error
+return 'x'.repeat(1 << 24);

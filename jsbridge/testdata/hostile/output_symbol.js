@@ -1,0 +1,2 @@
+// expect: result_invalid ok
+return Symbol('x');

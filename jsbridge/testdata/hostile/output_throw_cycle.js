@@ -1,0 +1,2 @@
+// expect: script_error
+var a = {}; a.a = a; throw a;

@@ -1,0 +1,2 @@
+// expect: script_error timeout
+var e = new Error('x'); Object.defineProperty(e, 'stack', { get: function () { for (;;) {} } }); throw e;

@@ -1,0 +1,2 @@
+// expect: limit_output
+var n = { toJSON: function () { return new Array(1e6).fill("xxxxxxxxxxxx"); } }; return n;

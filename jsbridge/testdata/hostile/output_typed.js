@@ -1,0 +1,2 @@
+// expect: limit_output script_error limit_memory
+return new Uint8Array(64 << 20);

@@ -1,0 +1,2 @@
+// expect: script_error
+globalThis.importScripts('x');

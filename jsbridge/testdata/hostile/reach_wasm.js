@@ -1,0 +1,2 @@
+// expect: script_error
+new WebAssembly.Module(new Uint8Array(8));

@@ -1,0 +1,2 @@
+// expect: limit_regex
+/^(a+)+\1$/.test('a'.repeat(40) + 'b');

@@ -1,0 +1,2 @@
+// expect: ok
+return /^(x+x+)+y/.test('x'.repeat(1000));

@@ -1,0 +1,2 @@
+// expect: ok limit_regex
+/(?<=(x+x+)+y)z/.test('x'.repeat(60) + 'z');

@@ -1,0 +1,2 @@
+// expect: limit_regex
+return /(?=x)(?<a>x+x+)+y/.exec('x'.repeat(40));

@@ -1,0 +1,2 @@
+// expect: limit_regex
+/^(?=x)(x+x+)+y/.test('x'.repeat(40));

@@ -1,0 +1,2 @@
+// expect: limit_regex
+return /(?=x)(x+x+)+y/y.exec('x'.repeat(40));

@@ -1,0 +1,2 @@
+// expect: limit_regex
+return RegExp.prototype[Symbol.match].call(/(?=x)(x+x+)+y/, 'x'.repeat(40));

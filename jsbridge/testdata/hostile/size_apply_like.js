@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+Math.max.apply(null, { length: 1e9 });

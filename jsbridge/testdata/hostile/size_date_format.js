@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout ok
+DateFormat(new Date(), 'yyyy'.repeat(1 << 22));

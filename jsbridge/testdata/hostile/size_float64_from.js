@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+Float64Array.from({ length: 2 ** 40 });

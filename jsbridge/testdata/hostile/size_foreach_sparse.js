@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+new Array(4e9).forEach(function () {});

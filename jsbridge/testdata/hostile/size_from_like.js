@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+Array.from({ length: 1e9 });

@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+new Array(1e6).fill('x'.repeat(1e6)).join('');

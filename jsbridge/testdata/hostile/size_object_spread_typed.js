@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+({ ...new Uint8Array(64 << 20) });

@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+'x'.padEnd(2 ** 31, 'ab');

@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+Reflect.construct(Array, { length: 1e9 });

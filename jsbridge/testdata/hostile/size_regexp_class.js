@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout ok
+new RegExp('(?=x)[' + 'a-z'.repeat(1e6) + ']');

@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+new RegExp('x'.repeat(1 << 24));

@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+'ä'.repeat(2 ** 53);

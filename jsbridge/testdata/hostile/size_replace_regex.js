@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+'x'.repeat(1e6).replace(/x/g, 'y'.repeat(1e6));

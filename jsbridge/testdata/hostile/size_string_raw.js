@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+String.raw({ raw: { length: 1e9 } });

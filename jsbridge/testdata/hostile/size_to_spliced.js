@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+Array.prototype.toSpliced.call({ length: 4e9 }, 0, 0);

@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+'ŉ'.repeat(1 << 24).toUpperCase();

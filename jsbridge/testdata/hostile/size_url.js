@@ -1,0 +1,2 @@
+// expect: script_error limit_memory timeout
+new URL('http://a/' + '%'.repeat(1 << 24));

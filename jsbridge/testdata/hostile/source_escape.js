@@ -1,0 +1,2 @@
+// expect: script_syntax
+}); for (;;) {} (function () {

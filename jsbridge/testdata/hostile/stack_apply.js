@@ -1,0 +1,2 @@
+// expect: limit_stack script_error
+function f() { f.apply(null, arguments); } f();

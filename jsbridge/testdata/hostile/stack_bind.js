@@ -1,0 +1,2 @@
+// expect: limit_stack script_error
+var f = function () { f.bind(null)(); }; f();

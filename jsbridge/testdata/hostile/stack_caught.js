@@ -1,0 +1,2 @@
+// expect: limit_stack script_error timeout
+function f() { try { f(); } catch (e) { f(); } } f();

@@ -1,0 +1,2 @@
+// expect: limit_stack script_error
+var o = {}; for (var i = 0; i < 1e5; i++) o = { o: o }; structuredClone(o);

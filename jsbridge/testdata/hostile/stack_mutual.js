@@ -1,0 +1,2 @@
+// expect: limit_stack script_error
+function f() { g(); } function g() { f(); } f();

@@ -1,0 +1,2 @@
+// expect: limit_stack script_error timeout
+function f() { new Promise(f); } f();

@@ -1,0 +1,2 @@
+// expect: limit_stack script_error
+function f() { Reflect.apply(f, null, []); } f();

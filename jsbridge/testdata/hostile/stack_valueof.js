@@ -1,0 +1,2 @@
+// expect: limit_stack script_error
+var o = { valueOf: function () { return +o; } }; +o;
