@@ -36,6 +36,9 @@ var callMutations = []mutation{
 	{"a late attempt that commits without its answer", "store/tenantdb/postgresidempotency.go", []edit{
 		{"SELECT 1 / (SELECT count(*) FROM mine)", "SELECT (SELECT count(*) FROM mine)"},
 	}, "./store/tenantdb", "TestTakeover"},
+	{"a run left behind while the database works for it", "jsbridge/bridge.go", []edit{
+		{"for waiting := true; waiting; waiting = r.hosting.Load() {", "for waiting := true; waiting; waiting = false {"},
+	}, "./engine", "TestATransactionThatBeginsLate"},
 	{"a release that writes without asking", "lockwrap/redis/release.go", []edit{
 		{"effects(type(reply) == 'string' or #reply == 2, 4, %d)", "effects(true, 4, %d)"},
 	}, "./lockwrap/redis", "TestApplier"},

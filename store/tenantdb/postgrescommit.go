@@ -45,7 +45,9 @@ func (s *pgSession) sendCommit(ctx context.Context) (tag pgconn.CommandTag, err 
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
 	var before []pgAwaited
 	if s.answer != nil {
-		before = s.queue(p, []pgStatement{s.b.mode(s.b.own, s.b.self), *s.answer})
+		mode := s.b.mode(s.b.own, s.b.self)
+		mode.name = "apiengine_mode"
+		before = s.queue(p, []pgStatement{mode, *s.answer})
 	}
 	s.askXid(p)
 	p.SendQueryParams("COMMIT", nil, nil, nil, nil)

@@ -106,11 +106,13 @@ func TestACommitThatArrivesLate(t *testing.T) {
 	<-trap.Seen()
 	p.HalfClose()
 	wantKind(t, "Commit", <-done, fault.StoreUnavailable)
+	trap.Release()
+	after := begin(t, db, tenantdb.Guard{})
+	exec(t, after, "UPDATE work SET n = n") // waits until the server has ended the late transaction
+	commit(t, after)
 	if err := a.End(t.Context(), false); err != nil {
 		t.Error(err)
 	}
-	trap.Release()
-	// The row of work is free when the server has ended the late transaction.
 	finish(t, db, claim(t, db, claimOf("k", "run 2")))
 	if n := work(t, db); n != `[{"n":1}]` {
 		t.Errorf("the work is %s", n)
