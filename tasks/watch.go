@@ -52,7 +52,7 @@ func (r *Runner) watch(ctx context.Context) {
 	look, report := time.NewTicker(r.cfg.Look), time.NewTicker(r.cfg.Report)
 	defer look.Stop()
 	defer report.Stop()
-	r.lookAt(ctx, 0, time.Second) // what the last process left
+	r.lookAt(ctx, 0, 0) // what the last process left: on SQLite everything that was running
 	for {
 		select {
 		case <-ctx.Done():
