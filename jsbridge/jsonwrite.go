@@ -135,6 +135,8 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 	case typeFloat:
 		if f := v.ToFloat(); math.IsNaN(f) || math.IsInf(f, 0) {
 			w.buf = append(w.buf, "null"...)
+		} else if w.native && math.Abs(f) > maxSafeInteger {
+			w.buf = strconv.AppendFloat(w.buf, f, 'e', -1, 64) // all digits would be read as a text
 		} else {
 			w.buf = append(w.buf, v.String()...)
 		}
