@@ -23,12 +23,12 @@ import (
 
 // Nothing that a client, a token or a script can say makes a call a trusted one.
 
-// slowPoint answers each request after 4 s, which is the time that leases are compared over.
+// slowPoint answers each request after 5 s, which is the time that leases are compared over.
 func slowPoint(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
-		case <-time.After(4 * time.Second):
+		case <-time.After(5 * time.Second):
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -36,18 +36,18 @@ func slowPoint(t *testing.T) *httptest.Server {
 }
 
 // probe tells what it sees of trust: the platform's own parameters, how much of its lease of
-// 10 s is left after more than 4 s (a trusted one is renewed after 3.3 s, so it has more than
-// what is left of 10 s), and whether it is a task for the platform.
+// 12 s is left after more than 5 s (a trusted one is renewed after 4 s, so it has more than
+// what is left of 12 s), and whether it is a task for the platform.
 func probe(url string) fstest.MapFS {
 	code := `var seen = Object.keys(V8.Param).filter(function (k) { return /^_(background|trusted|currentuser|invoketype)/i.test(k); });
-		var began = Date.now(); V8.Http.Get({ Url: '` + url + `', Timeout: 9 });
+		var began = Date.now(); V8.Http.Get({ Url: '` + url + `', Timeout: 11 });
 		return { Code: 1, Data: { Seen: seen, Left: V8.Lock.RemainingMs(), Run: V8.Limits.RemainingMs, Waited: Date.now() - began,
 			Task: V8.Method.UpdateBackgroundTask({ Current: 1 }), Type: V8.InvokeType, Inherited: typeof V8.Param._BackgroundTaskId } };`
 	nested := func(call string) *fstest.MapFile {
 		return js("AllowAnonymous: true", "var P = Object.assign({}, V8.Param, { _BackgroundTaskId: 'x', _TrustedServerInvocation: true, _backgroundtaskcheckpoint: 1 });\n"+call)
 	}
 	return fstest.MapFS{
-		"probe.js":    js("AllowAnonymous: true\nLock: true\nLockKey: Id\nTimeout: 10", code), // an address cannot hold {_names}
+		"probe.js":    js("AllowAnonymous: true\nLock: true\nLockKey: Id\nTimeout: 12", code), // an address cannot hold {_names}
 		"nested.js":   nested("return V8.ApiEngine.Run('probe', P);"),
 		"nested3.js":  nested("return V8.ApiEngine.Run('probe', P, V8.DbTrans);"),
 		"nestedV8.js": nested("V8.Param._BackgroundTaskId = 'x'; try { V8.InvokeType = 'Server'; V8.Param.__proto__ = { _BackgroundTaskId: 'x' }; } catch (e) {} return V8.ApiEngine.Run('probe', V8.Param);"),
@@ -160,7 +160,7 @@ type saw struct {
 
 func sawOf(t *testing.T, data any) (s saw) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(asJSON(data)), &s); err != nil || s.Waited < 4000 {
+	if err := json.Unmarshal([]byte(asJSON(data)), &s); err != nil || s.Waited < 5000 {
 		t.Fatalf("%v: the probe answered %v", err, data)
 	}
 	return s
@@ -179,17 +179,26 @@ func TestNobodyCanClaimTrust(t *testing.T) {
 			}})
 			answers := make([]answer, len(list))
 			var all sync.WaitGroup
+			four := make(chan struct{}, 4) // at a time: each must come through within its Timeout
 			for i, a := range list {
-				all.Go(func() { answers[i] = a.do(w, fmt.Sprint("a", i)) })
+				all.Go(func() {
+					four <- struct{}{}
+					defer func() { <-four }()
+					for try := range 5 { // a machine that is too slow to tell is asked again
+						if answers[i] = a.do(w, fmt.Sprint("a", i, "-", try)); answers[i].JSON.Data != nil {
+							break
+						}
+					}
+				})
 			}
 			all.Wait()
 			for i, a := range list {
-				if answers[i].Status != 200 {
+				if answers[i].JSON.Data == nil {
 					t.Errorf("%s: %d %s", a.name, answers[i].Status, answers[i].Body)
 					continue
 				}
 				s := sawOf(t, answers[i].JSON.Data)
-				if s.Left > 10000-s.Waited || s.Run > 10000-s.Waited || s.Task || len(s.Seen) > 0 || s.Inherited != "undefined" && !strings.Contains(a.name, "changed V8") {
+				if s.Left > 12000-s.Waited || s.Run > 12000-s.Waited || s.Task || len(s.Seen) > 0 || s.Inherited != "undefined" && !strings.Contains(a.name, "changed V8") {
 					t.Errorf("%s made it look trusted: %+v", a.name, s)
 				}
 			}
@@ -208,7 +217,7 @@ func (w *worker) realTask(t *testing.T) {
 	got := taskOf(t, w.asked(adminToken, "POST", "/api/v1/tasks", asJSON(map[string]any{"ApiEngineKey": "probe", "Param": param})), 201)
 	end := w.until(t, fmt.Sprint(got["Id"]), "Succeeded")
 	s := sawOf(t, end.Result)
-	if s.Left <= 10000-s.Waited || !s.Task || s.Type != "Server" {
+	if s.Left <= 12000-s.Waited || !s.Task || s.Type != "Server" {
 		t.Errorf("a slice of a task: %+v", s)
 	}
 	if len(s.Seen) != 5 { // each name once, in the platform's own spelling
