@@ -31,7 +31,7 @@ type running struct {
 	total    int64
 	kept     string // the task's Msg when the slice began
 	msg      string // told
-	told     bool // since the last look
+	told     bool   // since the last look
 	log      []tenantdb.TaskLine
 	dropped  int
 	reported int // lines that are kept already
