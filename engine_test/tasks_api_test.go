@@ -79,7 +79,11 @@ func TestTasksOverHTTP(t *testing.T) {
 				t.Errorf("another order under the key: %s", a.Body)
 			}
 			one := "/api/v1/tasks/" + fmt.Sprint(made["Id"])
-			await(t, "the task to succeed", func() bool { return taskOf(t, w.asked(ann, "GET", one, ""), 200)["Status"] == "Succeeded" })
+			await(t, "the task to succeed, and its last lines to be kept", func() bool {
+				got := taskOf(t, w.asked(ann, "GET", one, ""), 200)
+				log, _ := got["Log"].([]any) // written behind the commit
+				return got["Status"] == "Succeeded" && len(log) == 3
+			})
 			got := taskOf(t, w.asked(max, "GET", one, ""), 200)
 			if got["ApiEngineKey"] != "import" || got["Slice"] != 3.0 || got["Progress"] != 100.0 || len(got["Log"].([]any)) != 3 || got["Source"] != "api" || got["EndedAt"] == nil {
 				t.Errorf("at its end: %v", got)
