@@ -104,13 +104,24 @@ func (r *running) report(p jsbridge.Progress) {
 	}
 }
 
-// lines are those that were not returned before.
+// lines are those that were not returned before, or kept otherwise.
 func (r *running) lines() []tenantdb.TaskLine {
+	lines, upTo := r.unkept()
+	r.noted(upTo)
+	return lines
+}
+
+// unkept are the lines that are not kept yet; noted must be told upTo when they are.
+func (r *running) unkept() (lines []tenantdb.TaskLine, upTo int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := slices.Clone(r.log[r.reported:])
-	r.reported = len(r.log)
-	return out
+	return slices.Clone(r.log[r.reported:]), len(r.log)
+}
+
+func (r *running) noted(upTo int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reported = max(r.reported, upTo)
 }
 
 // news is what was told since the last look.

@@ -99,6 +99,7 @@ type slice struct {
 	read   time.Time // when task was, by this node's clock
 	live   *running
 	end    *tenantdb.SliceEnd // in the transaction
+	logged int                // lines that are in it too
 }
 
 // run takes the task's lock and runs its next slice. went: the task has moved on, and s.task
@@ -192,6 +193,7 @@ func (s *slice) invoke(ctx context.Context, plan budget.Plan) error {
 		t.State, t.Slice, t.Attempt, t.Param, t.Checkpoint, t.Stuck = s.end.State, s.end.Slice, s.end.Attempt, s.end.Param, s.end.Checkpoint, s.end.Stuck
 		t.Current, t.Total, t.Rate, t.Msg = s.end.Current, s.end.Total, s.end.Rate, s.end.Msg
 		s.moved(s.end)
+		s.live.noted(s.logged)
 		return nil
 	}
 	if err == nil { // rolled back by what it answered
@@ -329,6 +331,7 @@ func text(s string) json.RawMessage {
 // sliceTx is a transaction that keeps the end of a slice; the tenants' databases make it.
 type sliceTx interface {
 	EndSlice(ctx context.Context, e tenantdb.SliceEnd) (ours bool, err error)
+	LogTask(ctx context.Context, id string, lines []tenantdb.TaskLine) error
 }
 
 // record writes the slice's end into its transaction.
@@ -349,7 +352,11 @@ func (s *slice) record(ctx context.Context, tx engine.Tx, out jsbridge.Outcome) 
 	case !ours:
 		return s.lost(ctx)
 	}
-	s.end = &e
+	lines, upTo := s.live.unkept()
+	if err := keeps.LogTask(ctx, s.task.ID, lines); err != nil {
+		return err
+	}
+	s.end, s.logged = &e, upTo
 	return nil
 }
 

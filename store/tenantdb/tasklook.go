@@ -88,7 +88,7 @@ type TaskLine struct {
 // maxTaskLog is how many lines of one task are kept, the newest.
 const maxTaskLog = 500
 
-// LogTask keeps lines of a task's log. A line that is there already is not kept again.
+// LogTask is Tx.LogTask in a transaction of its own.
 func (db *DB) LogTask(ctx context.Context, id string, lines []TaskLine) error {
 	if len(lines) == 0 {
 		return nil
@@ -98,18 +98,27 @@ func (db *DB) LogTask(ctx context.Context, id string, lines []TaskLine) error {
 		return err
 	}
 	defer tx.Rollback(ctx)
+	if err := tx.LogTask(ctx, id, lines); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// LogTask keeps lines of a task's log. A line that is there already is not kept again.
+func (tx *Tx) LogTask(ctx context.Context, id string, lines []TaskLine) error {
+	if len(lines) == 0 {
+		return nil
+	}
 	for i, l := range lines {
 		if _, err := tx.ours(ctx, ourStatement{effect: sqltext.Writes, args: []any{id, l.At.UnixMicro(), int64(i), l.Text},
 			sql: `INSERT INTO _apiengine_task_log (task, at, n, text) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`}); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.ours(ctx, ourStatement{effect: sqltext.Writes, args: []any{id, int64(maxTaskLog)},
+	_, err := tx.ours(ctx, ourStatement{effect: sqltext.Writes, args: []any{id, int64(maxTaskLog)},
 		sql: `DELETE FROM _apiengine_task_log WHERE task = $1 AND at < (SELECT min(at) FROM
-			(SELECT at FROM _apiengine_task_log WHERE task = $1 ORDER BY at DESC, n DESC LIMIT $2) AS newest)`}); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+			(SELECT at FROM _apiengine_task_log WHERE task = $1 ORDER BY at DESC, n DESC LIMIT $2) AS newest)`})
+	return err
 }
 
 // TaskLog returns the lines of a task's log that were written after a time, oldest first.

@@ -349,7 +349,7 @@ func TestTasksOfOneOwner(t *testing.T) {
 func TestATasksLogAndItsEnd(t *testing.T) {
 	each(t, func(t *testing.T, db *tenantdb.DB) {
 		ctx := context.Background()
-		got := add(t, db, wish("t1"))
+		add(t, db, wish("t1"))
 		at := time.Now().UTC().Truncate(time.Microsecond)
 		var lines []tenantdb.TaskLine
 		for i := range 510 {
@@ -367,7 +367,7 @@ func TestATasksLogAndItsEnd(t *testing.T) {
 		if rest, err := db.TaskLog(ctx, "t1", kept[498].At); err != nil || len(rest) != 1 {
 			t.Fatalf("%d lines after the last but one, %v", len(rest), err)
 		}
-		got, _ = start(t, db, "t1", 1)
+		got, _ := start(t, db, "t1", 1)
 		if _, err := db.EndSlice(ctx, ending(got, func(e *tenantdb.SliceEnd) { e.State = tenantdb.TaskDead })); err != nil {
 			t.Fatal(err)
 		}
