@@ -20,7 +20,7 @@ func TestMemoryEndsTheRunThatGrew(t *testing.T) {
 		"in a promise":  `await null; var a = []; for (;;) a.push([1])`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBridge(t, Config{Memory: 1 << 30, RunMemory: 64 << 20})
+			b := newBridge(t, Config{Memory: 1 << 30, RunMemory: 24 << 20})
 			cache := &memCache{strings: map[string]string{}}
 			others := make(chan error)
 			for range 3 {
@@ -55,7 +55,7 @@ func patient(c Cache) *Env {
 // TestMemoryGarbageIsNoGrowth: a run that makes much and keeps little goes on.
 func TestMemoryGarbageIsNoGrowth(t *testing.T) {
 	b := newBridge(t, Config{Memory: 1 << 30, RunMemory: 32 << 20})
-	if got := result(t, b, patient(nil), `var n = 0; for (var i = 0; i < 300; i++) n += 'x'.repeat(1 << 20).length; return n`); got != "314572800" {
+	if got := result(t, b, patient(nil), `var n = 0; for (var i = 0; i < 200; i++) n += 'x'.repeat(1 << 19).length; return n`); got != "104857600" {
 		t.Error(got)
 	}
 }
@@ -65,7 +65,7 @@ func TestMemoryGarbageIsNoGrowth(t *testing.T) {
 func TestMemoryBudget(t *testing.T) {
 	b := newBridge(t, Config{Memory: 96 << 20, RunMemory: 80 << 20})
 	cache := &memCache{strings: map[string]string{}}
-	p := compile(t, `var a = []; for (var i = 0; i < 40; i++) a.push('x'.repeat(1 << 20) + i); while (!V8.Cache.Exists('stop')) a.length; return a.length`)
+	p := compile(t, `var a = []; for (var i = 0; i < 16; i++) a.push('x'.repeat(1 << 21) + i); while (!V8.Cache.Exists('stop')) a.length; return a.length`)
 	ends := make(chan error)
 	for range 5 {
 		go func() {
