@@ -3,7 +3,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: check fmt vet test faults mutations bench bench-locks build tour reference
+.PHONY: check fmt vet test faults hostile mutations bench bench-locks build tour reference
 
 check: fmt vet test ## everything a change must pass
 
@@ -26,6 +26,9 @@ faults: ## the long form of the fault tests (the short one is part of check); AP
 	APIENGINE_FAULTS=long go test -race -count=1 -timeout 60m ./lock_test
 	scripts/find-or-install.sh postgres
 	APIENGINE_FAULTS=long go test -count=1 -timeout 60m -run 'TestKilledNodesBookOnce|TestNoUpdateIsLostUnderFaults|TestATaskUnderKills' ./engine_test
+
+hostile: ## every hostile script, without the race detector, under which only a part of them is run
+	go test -count=1 -timeout 20m -run TestHostile ./jsbridge
 
 mutations: ## (five minutes on a quiet machine) each known fault of a lock, a guard or the order of a call, put into the code, makes its test fail
 	scripts/find-or-install.sh redis-server
