@@ -52,12 +52,6 @@ func (h hostile) budget() time.Duration {
 	return 5 * time.Second
 }
 
-// heavy scripts are about sizes; there is one goroutine in them.
-func (h hostile) heavy() bool {
-	family, _, _ := strings.Cut(h.name, "_")
-	return slices.Contains([]string{"bigint", "deep", "grow", "native", "regex", "size", "source"}, family)
-}
-
 // run compiles and runs the script and returns how it ended.
 func (h hostile) run(b *Bridge) (string, error) {
 	p, err := Compile(Source{Name: h.name + ".js", Code: h.code})
