@@ -32,6 +32,7 @@ type crowd struct {
 
 	mu           sync.Mutex
 	stopped      bool
+	given        bool // up: the test has failed
 	again        []booking
 	acknowledged map[string]string // answers by id
 	failed       map[string]string // Kinds of definite failures, which were not repeated
@@ -50,10 +51,14 @@ func newCrowd(f *fleet, clients int) *crowd {
 	return c
 }
 
-// finish lets the clients repeat what has no answer yet, and waits for them.
-func (c *crowd) finish() {
+// finish lets the clients repeat what has no answer yet, unless the test has failed, and
+// waits for them.
+func (c *crowd) finish(failed bool) {
 	c.mu.Lock()
 	c.stopped = true
+	if failed {
+		c.given = true
+	}
 	c.mu.Unlock()
 	c.clients.Wait()
 	c.http.CloseIdleConnections()
@@ -80,6 +85,9 @@ const accounts = 96
 func (c *crowd) next(number, i int) (b booking, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.given {
+		return b, false
+	}
 	for n, b := range c.again {
 		if time.Now().After(b.after) {
 			c.again = append(c.again[:n], c.again[n+1:]...)

@@ -1,8 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
 	"math/rand/v2"
-	"strings"
+	"os/exec"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -14,8 +15,9 @@ type fleet struct {
 	seats []*seat
 }
 
-// seat is a node's place: its flags, and the process that has them now.
+// seat is a node's place: its address and flags, and the process that has them now.
 type seat struct {
+	addr string
 	args []string
 	node atomic.Pointer[node]
 }
@@ -25,7 +27,7 @@ func newFleet(t *testing.T, flags ...[]string) *fleet {
 	t.Helper()
 	f := &fleet{}
 	for _, args := range flags {
-		s := &seat{args: args}
+		s := &seat{args: args, addr: loopback()}
 		s.launch(t)
 		f.seats = append(f.seats, s)
 	}
@@ -46,22 +48,30 @@ func (f *fleet) ready(t *testing.T) *node {
 	return s.node.Load()
 }
 
-func (s *seat) launch(t *testing.T) { s.node.Store(launch(t, s.args...)) }
+// loopback is an address of the machine that nobody else has, also while the node is dead:
+// its port could be given to another fleet's, which would then be taken for it.
+func loopback() string {
+	return fmt.Sprintf("127.%d.%d.%d:8080", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))
+}
+
+func (s *seat) launch(t *testing.T) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.node.Store(run(t, "http://"+s.addr, exec.Command(path, append([]string{"serve", "--addr", s.addr, "--admin-token", adminToken}, s.args...)...)))
+}
 
 func (s *seat) kill() { s.node.Load().stop(syscall.SIGKILL) }
 
-// awaitReady waits for the node. One whose port somebody else has taken meanwhile gets another.
 func (s *seat) awaitReady(t *testing.T) {
 	t.Helper()
 	awaitLong(t, 3*time.Minute, "the node to be ready", func() bool {
 		n := s.node.Load()
 		select {
 		case <-n.done:
-			if !strings.Contains(n.log.tail(4000), "cannot be listened on") {
-				t.Fatalf("the node ended:\n%s", n.log.tail(4000))
-			}
-			s.launch(t)
-			return false
+			t.Fatalf("the node ended:\n%s", n.log.tail(4000))
 		default:
 		}
 		a, err := n.try(t.Context(), "GET", "/readyz", nil)
