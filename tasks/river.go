@@ -134,21 +134,41 @@ func (q *River[Tx]) Work(ctx context.Context, w Work) error {
 	if err := river.AddWorkerSafely(workers, &worker{work: w}); err != nil {
 		return fmt.Errorf("tasks: %w", err)
 	}
-	client, err := river.NewClient(q.driver, &river.Config{Schema: q.cfg.Schema, Logger: q.cfg.Log, ID: q.cfg.ID, Workers: workers,
-		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.Workers}, outboxQueue: {MaxWorkers: w.Workers}},
-		FetchCooldown: 20 * time.Millisecond, FetchPollInterval: q.cfg.Poll,
-		JobTimeout: jobLimit, RescueStuckJobsAfter: jobRescue,
-		CompletedJobRetentionPeriod: jobKeep, CancelledJobRetentionPeriod: jobKeep, DiscardedJobRetentionPeriod: 24 * jobKeep})
-	if err != nil {
-		return fmt.Errorf("tasks: %w", err)
-	}
-	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("tasks: %w", err)
+	client, err := q.start(ctx, w, workers)
+	if client == nil {
+		return err
 	}
 	rings := q.client.Swap(client) // the one that works tells its own workers at once
 	defer q.client.Store(rings)
 	<-ctx.Done()
 	return q.stop(context.WithoutCancel(ctx), client, w)
+}
+
+// startPause is the time between two tries to start on a database that does not answer.
+const startPause = time.Second
+
+// start starts a client. A database that is away then is waited for, as it is later: nil
+// without an error when ctx ends first.
+func (q *River[Tx]) start(ctx context.Context, w Work, workers *river.Workers) (*river.Client[Tx], error) {
+	for {
+		client, err := river.NewClient(q.driver, &river.Config{Schema: q.cfg.Schema, Logger: q.cfg.Log, ID: q.cfg.ID, Workers: workers,
+			Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.Workers}, outboxQueue: {MaxWorkers: w.Workers}},
+			FetchCooldown: 20 * time.Millisecond, FetchPollInterval: q.cfg.Poll,
+			JobTimeout: jobLimit, RescueStuckJobsAfter: jobRescue,
+			CompletedJobRetentionPeriod: jobKeep, CancelledJobRetentionPeriod: jobKeep, DiscardedJobRetentionPeriod: 24 * jobKeep})
+		if err != nil {
+			return nil, fmt.Errorf("tasks: %w", err)
+		}
+		if err = client.Start(context.WithoutCancel(ctx)); err == nil {
+			return client, nil
+		}
+		q.cfg.Log.Error("the queue of tasks cannot start yet", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(startPause):
+		}
+	}
 }
 
 // stopLimit is how long the queue may take to note what its last jobs have done.
