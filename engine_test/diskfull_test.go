@@ -13,8 +13,9 @@ import (
 	"apiengine/internal/testserver"
 )
 
-// onSmallDisk starts a node whose data folder is a file system of its own with 12 MB, 3 of
-// which a file takes. It returns that file's path, as seen from here.
+// onSmallDisk starts a node whose data folder is a file system of its own with 20 MB, 11 of
+// which a file takes: more than a log that could not be checkpointed has grown by. It
+// returns that file's path, as seen from here.
 func onSmallDisk(t *testing.T) (n *node, ballast string) {
 	t.Helper()
 	path, err := binary()
@@ -26,7 +27,7 @@ func onSmallDisk(t *testing.T) (n *node, ballast string) {
 		t.Fatal(err)
 	}
 	dir, addr := t.TempDir(), fmt.Sprintf("127.0.0.1:%d", port)
-	script := `mount -t tmpfs -o size=12m none "$0" && head -c 3000000 /dev/zero >"$0/ballast" && exec "$@"`
+	script := `mount -t tmpfs -o size=20m none "$0" && head -c 11000000 /dev/zero >"$0/ballast" && exec "$@"`
 	cmd := exec.Command("unshare", "--map-root-user", "--mount", "sh", "-c", script, dir,
 		path, "serve", "--addr", addr, "--data-dir", dir, "--admin-token", adminToken)
 	n = run(t, "http://"+addr, cmd)

@@ -274,7 +274,7 @@ func TestSavingRefuses(t *testing.T) {
 		{"timeout out of range", map[string]any{"ApiEngineKey": "api", "ApiV8Code": "return 1", "Timeout": 0.5}, "Timeout", 0},
 		{"reserved address", map[string]any{"ApiEngineKey": "api", "ApiV8Code": "return 1", "ApiAddress": "/admin/x"}, "/admin", 0},
 		{"taken address", map[string]any{"ApiEngineKey": "other", "ApiV8Code": "return 1", "ApiAddress": "/taken/{name}"}, "/taken", 0},
-		{"a schedule, not built yet", map[string]any{"ApiEngineKey": "api", "ApiV8Code": "return 1", "Schedule": "* * * * *"}, "Schedule", 0},
+		{"a schedule without such a minute", map[string]any{"ApiEngineKey": "api", "ApiV8Code": "return 1", "Schedule": "61 * * * *"}, "Schedule", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body, _ := json.Marshal(c.def)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,7 +100,8 @@ func TestWhatIsHeldGoesOn(t *testing.T) {
 	}
 }
 
-// In a pipeline each reply belongs to its own command.
+// In a pipeline each reply belongs to its own command. What follows the lost one may have
+// been on its way already, or not.
 func TestRepliesAreCounted(t *testing.T) {
 	p, through, direct, key := line(t)
 	trap := p.Add(faultproxy.Rule{Match: faultproxy.Contains("bad"), Times: 1, Fault: faultproxy.LoseReply})
@@ -112,7 +114,7 @@ func TestRepliesAreCounted(t *testing.T) {
 	if err == nil || good.Val() != 5 || bad.Val() != 0 || late.Val() != 0 || trap.Count() != 1 {
 		t.Errorf("%v; %v; %v; %v; %d", err, good, bad, late, trap.Count())
 	}
-	await(t, func() bool { return direct.Get(t.Context(), key).Val() == "0goodbadlate" })
+	await(t, func() bool { return strings.HasPrefix(direct.Get(t.Context(), key).Val(), "0goodbad") })
 }
 
 func TestAnUnknownScriptIsNotCounted(t *testing.T) {
