@@ -187,6 +187,7 @@ func (c *cable) cut(down bool) {
 
 // An API that is saved unchanged, as at every start, gets no new version.
 func TestARestartMakesNoVersions(t *testing.T) {
+	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
 	write(t, dir, "a.js", answering("one"))
 	for range 2 {
@@ -201,6 +202,7 @@ func TestARestartMakesNoVersions(t *testing.T) {
 
 // A folder that is replaced as a whole, as a deployment does, is followed again.
 func TestAFolderThatIsReplacedIsFollowed(t *testing.T) {
+	t.Parallel()
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "apis")
 	write(t, dir, "a.js", answering("one"))

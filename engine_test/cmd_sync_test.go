@@ -11,6 +11,7 @@ import (
 // A folder goes to a server and back; nothing that somebody else saved is overwritten
 // without --force.
 func TestPushPullDiffCheck(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, "--data-dir", t.TempDir())
 	mine, theirs := t.TempDir(), filepath.Join(t.TempDir(), "new")
 	hello := write(t, mine, "hello.js", "return { Code: 1, Data: 'one' };")

@@ -15,6 +15,7 @@ import (
 // answer is held back on its way from the database, or from the node. The repeat gets what
 // was kept; there is one effect.
 func TestANodeKilledBetweenCommitAndAnswer(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, database, held string }{
 		{"PostgreSQL, the answer to COMMIT held", "PostgreSQL", "COMMIT"},
 		{"PostgreSQL, the answer to the caller held", "PostgreSQL", "HTTP"},

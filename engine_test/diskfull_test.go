@@ -38,6 +38,7 @@ func onSmallDisk(t *testing.T) (n *node, ballast string) {
 // E7: the disk is full under SQLite. The caller hears so, nothing is half-written, what
 // only reads goes on, and when there is room again calls with the same keys do their work.
 func TestAFullDisk(t *testing.T) {
+	t.Parallel()
 	if out, err := exec.Command("unshare", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", t.TempDir()).CombinedOutput(); err != nil {
 		t.Skipf("this system lets nobody mount a small disk: %v %s", err, out)
 	}

@@ -12,6 +12,7 @@ import (
 // S49: what one tenant may reach is narrowed for its scripts and its messages, by whoever
 // administers the server and not by the tenant.
 func TestEgressOfATenant(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	defer s.Close()
 	n := startNode(t, "--data-dir", t.TempDir(), "--http-allow", "127.0.0.1")

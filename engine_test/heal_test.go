@@ -39,6 +39,7 @@ const countOne = "V8.Db.FromSql(\"UPDATE counter SET n = n + 1 WHERE id = 'a'\")
 // starts over under a larger one, its script having seen no other in what it keeps; where
 // something of it cannot be taken back it fails, and the next call is served.
 func TestATokenThatIsBehindIsHealed(t *testing.T) {
+	t.Parallel()
 	for _, p := range pairsWith {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)

@@ -66,6 +66,7 @@ func withoutRequest(h http.Header) http.Header {
 
 // A repeat gets the first answer, byte for byte with status and headers, and does nothing.
 func TestARepeatGetsTheFirstAnswer(t *testing.T) {
+	t.Parallel()
 	for _, p := range backendPairs {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)
@@ -98,6 +99,7 @@ func TestARepeatGetsTheFirstAnswer(t *testing.T) {
 
 // What belongs to one key: the tenant, the API, the caller and the very request.
 func TestTheScopeOfAnIdempotencyKey(t *testing.T) {
+	t.Parallel()
 	for _, p := range []pair{backendPairs[0], backendPairs[3]} {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)
@@ -173,6 +175,7 @@ func TestWhatWasRolledBackRunsAgain(t *testing.T) {
 // E1: one key from 50 clients at once: one effect, one answer; whoever comes too early is
 // told that it still runs.
 func TestOneKeyFromManyClients(t *testing.T) {
+	t.Parallel()
 	for _, p := range backendPairs {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)

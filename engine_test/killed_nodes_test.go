@@ -46,6 +46,7 @@ func bookingCommits(r faultproxy.Request) bool {
 // that failed for certain is there, and the messages that arrived are those of the ledger,
 // of each account in the order of its tokens.
 func TestKilledNodesBookOnce(t *testing.T) {
+	t.Parallel()
 	kills, sqlites, postgreses := 4, 1, 2
 	if os.Getenv("APIENGINE_FAULTS") == "long" {
 		kills, sqlites, postgreses = 1000, 3, 3

@@ -13,6 +13,7 @@ import (
 // Two processes without Redis take turns by locks in PostgreSQL, which is what a database
 // alone means, and in etcd.
 func TestTwoNodesTakeTurnsWithoutRedis(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"PostgreSQL": nil,
 		"etcd":       {"--lock-backend", "etcd", "--etcd-endpoints", testserver.Etcd(t).URL()},
@@ -32,6 +33,7 @@ func TestTwoNodesTakeTurnsWithoutRedis(t *testing.T) {
 
 // Without its etcd a node is not ready and runs nothing; it is well again by itself.
 func TestANodeWithoutItsEtcd(t *testing.T) {
+	t.Parallel()
 	s := testserver.NewEtcd(t)
 	n := startNode(t, "--data-dir", t.TempDir(), "--lock-backend", "etcd", "--etcd-endpoints", s.URL())
 	n.pushFiles(t, counterFiles())

@@ -89,6 +89,7 @@ func (h *house) do(tenant, method, path, body string) answer {
 // Two processes on Redis and PostgreSQL take turns too, and what is pushed to one is live
 // on the other.
 func TestTwoNodesTakeTurns(t *testing.T) {
+	t.Parallel()
 	a, b := twoNodes(t)
 	takeTurns(t, a, b)
 }
@@ -138,6 +139,7 @@ func twoNodes(t *testing.T, args ...string) (a, b *node) {
 
 // Tokens rise across restarts of the server (embedded) and of Redis with its data lost.
 func TestTokensRiseAcrossRestarts(t *testing.T) {
+	t.Parallel()
 	token := func(t *testing.T, n *node) float64 {
 		t.Helper()
 		a := n.call(t, "POST", "/apiengine/token", nil)
@@ -175,6 +177,7 @@ func TestTokensRiseAcrossRestarts(t *testing.T) {
 // The promise: a process stopped past its lease in the middle of its transaction cannot
 // write when it wakes. Another holder commits meanwhile; one effect remains.
 func TestGuardRefusesAStoppedHolder(t *testing.T) {
+	t.Parallel()
 	a, b := twoNodes(t)
 	files := counterFiles()
 	// The stale holder is stopped in the middle of its transaction, with its guard row and its

@@ -61,6 +61,7 @@ func (p *appended) acknowledged() int {
 // nodes are stopped past their leases, connections to Redis are killed, and Redis forgets
 // every lock. Each acknowledged element is there once, no refused one is.
 func TestNoUpdateIsLostUnderFaults(t *testing.T) {
+	t.Parallel()
 	length := 10 * time.Second
 	if os.Getenv("APIENGINE_FAULTS") == "long" {
 		length = 2 * time.Minute

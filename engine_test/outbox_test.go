@@ -66,6 +66,7 @@ func mailNode(t *testing.T, kind string, args ...string) *node {
 }
 
 func TestOutboxToAnAPI(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"sqlite", "postgres"} {
 		t.Run(kind, func(t *testing.T) {
 			n := mailNode(t, kind)
@@ -94,6 +95,7 @@ func TestOutboxToAnAPI(t *testing.T) {
 
 // Messages of one key arrive in their order although the first ones fail.
 func TestOutboxKeepsTheOrderOfAKey(t *testing.T) {
+	t.Parallel()
 	n := mailNode(t, "postgres")
 	n.pushFiles(t, mail())
 	var want []string
@@ -120,6 +122,7 @@ func TestOutboxKeepsTheOrderOfAKey(t *testing.T) {
 }
 
 func TestOutboxDeadLetters(t *testing.T) {
+	t.Parallel()
 	n := mailNode(t, "sqlite", "--outbox-attempts", "2")
 	n.pushFiles(t, mail())
 	n.send(t, "bad", "never", "k", 1)

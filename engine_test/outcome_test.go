@@ -29,6 +29,7 @@ DROP TABLE slow;`
 // for it: outcome_unknown. When the database is back it is told what became of each run, the
 // same on every ask, by whatever the run left behind.
 func TestOutcomesOnPostgres(t *testing.T) {
+	t.Parallel()
 	p, through, direct := proxiedDatabase(t)
 	h := newHouse(t, pair{}, func(s *app.Settings) { s.DatabaseURL, s.LockBackend = through, "embedded" })
 	tenant := h.tenant(t)

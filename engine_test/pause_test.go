@@ -39,6 +39,7 @@ return { Code: 1, Data: n + 1 };`)
 // next one's guard, and counts, or it never does: no update is lost, and what the process
 // says when it goes on is true.
 func TestAProcessStoppedInItsCommit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		arrives bool // the COMMIT, while the next holder's guard waits for it

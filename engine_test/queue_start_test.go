@@ -12,6 +12,7 @@ import (
 // A node whose database fails in the moment in which the queue of tasks starts goes on, and
 // works off its tasks when the database answers.
 func TestTheQueueStartsLate(t *testing.T) {
+	t.Parallel()
 	p, through, _ := proxiedDatabase(t)
 	args := []string{"--data-dir", t.TempDir(), "--database-url", through, "--lock-backend", "embedded"}
 	n := startNode(t, args...)

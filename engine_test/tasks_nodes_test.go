@@ -53,8 +53,10 @@ func newGate(t *testing.T) *waitGate {
 
 // through lets a node's scripts reach the gate.
 func (g *waitGate) through(s *app.Settings) {
-	s.HTTPAllow = []string{strings.TrimPrefix(g.url, "http://")}
+	s.HTTPAllow = []string{g.host()}
 }
+
+func (g *waitGate) host() string { return strings.TrimPrefix(g.url, "http://") }
 
 // files are an API that adds its row and then waits at the gate.
 func (g *waitGate) files() fstest.MapFS {
@@ -128,6 +130,7 @@ func TestCancelReachesTheSliceWhereverItRuns(t *testing.T) {
 
 // A node that ends gives its slices back: they cost no attempt, and another node goes on.
 func TestAShutdownCostsNoAttempt(t *testing.T) {
+	t.Parallel()
 	g := newGate(t)
 	team := newTeam(t, 2, func(s *app.Settings) { s.Grace = 300 * time.Millisecond }, g.through)
 	a, b := team[0], team[1]
@@ -140,8 +143,8 @@ func TestAShutdownCostsNoAttempt(t *testing.T) {
 		g.reached(t, "")
 	}
 	a.stop()
-	for _, id := range ids {
-		await(t, "the other node to run it", func() bool { got := b.task(t, id); return got.Status == "Running" && got.Attempt == 1 })
+	for _, id := range ids { // told of it by the queue, or by the watch
+		awaitLong(t, time.Minute, "the other node to run it", func() bool { got := b.task(t, id); return got.Status == "Running" && got.Attempt == 1 })
 	}
 	g.open()
 	for _, id := range ids {

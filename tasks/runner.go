@@ -81,6 +81,7 @@ type Config struct {
 // Runner runs tasks on one node, and takes orders for tasks. It is safe for concurrent use.
 type Runner struct {
 	cfg      Config
+	born     int64 // tells its bells from those of a process that died with them in hand
 	live     *live
 	draining atomic.Bool
 	stuck    atomic.Int64
@@ -116,7 +117,7 @@ func New(cfg Config) (*Runner, error) {
 	cfg.Turn = cmp.Or(cfg.Turn, 2*time.Second)
 	cfg.Overrun = cmp.Or(cfg.Overrun, 5*time.Second)
 	cfg.Grace = cmp.Or(cfg.Grace, 10*time.Second)
-	return &Runner{cfg: cfg, live: newLive(), marked: newMarked(cfg.Marks), ordered: make(chan Bell, 1000)}, nil
+	return &Runner{cfg: cfg, born: time.Now().UnixNano(), live: newLive(), marked: newMarked(cfg.Marks), ordered: make(chan Bell, 1000)}, nil
 }
 
 // Stuck is how many runs went on after their end, and still do.

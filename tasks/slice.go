@@ -48,6 +48,8 @@ func (r *Runner) turn(ctx context.Context, tenant, id string) (again time.Durati
 			return never
 		case wait > 0:
 			return wait
+		case r.unheard(tenant, t):
+			return unheardPause
 		case time.Since(began) > r.cfg.Turn:
 			return 0
 		}
@@ -61,6 +63,21 @@ func (r *Runner) turn(ctx context.Context, tenant, id string) (again time.Durati
 		}
 		t = s.task
 	}
+}
+
+// A task may come to a node before the node has heard of its API, which another has just
+// saved. For so long it is looked for again, at no attempt's cost.
+const (
+	unheardLimit = 10 * time.Second
+	unheardPause = time.Second
+)
+
+func (r *Runner) unheard(tenant string, t tenantdb.Task) bool {
+	if t.Now.Sub(t.CreatedAt) > unheardLimit {
+		return false
+	}
+	_, found := r.cfg.Calls.Describe(tenant, t.API, "")
+	return !found
 }
 
 // failed is the answer to a failure around a slice.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"apiengine/apis"
 	"apiengine/engine"
 	"apiengine/fault"
 	"apiengine/jsbridge"
@@ -75,7 +76,7 @@ func TestTheWatch(t *testing.T) {
 	for _, b := range o.rung {
 		rung[b.Task] = b.Once
 	}
-	if len(rung) != 2 || !strings.HasPrefix(rung[waits], "due ") || rung[left] != "left by 1" {
+	if len(rung) != 2 || !strings.HasPrefix(rung[waits], "due ") || !strings.HasPrefix(rung[left], "left by 1,") {
 		t.Errorf("rang %v for waits %s, runs %s, left %s", rung, waits, runs, left)
 	}
 	close(release)
@@ -217,3 +218,29 @@ func FuzzHear(f *testing.F) {
 		}
 	})
 }
+
+// A task whose API this node has not heard of yet waits, at no attempt's cost; one whose API
+// is gone does not.
+func TestATaskThatComesBeforeItsAPI(t *testing.T) {
+	o := newOffice(t)
+	id := o.order(t, Order{ApiEngineKey: "a", MaxAttempts: 1}).ID
+	known := o.cfg.Calls
+	o.cfg.Calls = deaf{known}
+	if again := o.turn(t.Context(), "t", id); again != unheardPause || o.row(t, id).Attempt != 0 {
+		t.Errorf("again in %v, %+v", again, o.row(t, id))
+	}
+	old := o.row(t, id)
+	old.Now = old.CreatedAt.Add(unheardLimit + time.Second)
+	if o.unheard("t", old) {
+		t.Error("an API that is gone is waited for")
+	}
+	o.cfg.Calls = known
+	if o.unheard("t", o.row(t, id)) {
+		t.Error("an API that is live is waited for")
+	}
+}
+
+// deaf has heard of no API.
+type deaf struct{ Invoker }
+
+func (deaf) Describe(_, _, _ string) (apis.Definition, bool) { return apis.Definition{}, false }

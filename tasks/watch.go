@@ -112,13 +112,14 @@ func (r *Runner) lookInto(ctx context.Context, tenant string, age time.Duration)
 }
 
 // bellFor rings for a task whose runner is gone, or which waits for a bell that may be lost:
-// one in the queue already is not doubled more than twice a minute.
+// one in the queue already is not doubled more than twice a minute. A bell stays in the
+// queue when the node dies that has taken it, so those of other processes do not count.
 func (r *Runner) bellFor(ctx context.Context, tenant string, t tenantdb.Task) (Bell, bool) {
-	b := Bell{Tenant: tenant, Task: t.ID, Priority: t.Priority, Once: fmt.Sprintf("due %d", time.Now().Unix()/30)}
+	b := Bell{Tenant: tenant, Task: t.ID, Priority: t.Priority, Once: fmt.Sprintf("due %d, found by %d", time.Now().Unix()/30, r.born)}
 	if t.State != tenantdb.TaskRunning {
 		return b, true
 	}
-	b.Once = fmt.Sprintf("left by %d", t.Fence)
+	b.Once = fmt.Sprintf("left by %d, found by %d", t.Fence, r.born)
 	_, err := r.cfg.Locks.Lock(ctx, lockOf(tenant, t.ID).String())
 	_, free := err.(*lockwrap.NotHeldError)
 	return b, free
