@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -254,12 +255,15 @@ func (d *Definition) checkSchedule(p *problems) {
 		return
 	}
 	zone, _, hasFields := strings.Cut(d.Schedule, " ")
-	if strings.Contains(zone, "=") && (!hasFields || !strings.HasPrefix(zone, "TZ=")) { // the parser panics on a zone alone
+	if strings.Contains(zone, "=") && (!hasFields || !strings.HasPrefix(zone, "TZ=") || zone == "TZ=") { // the parser panics on a zone alone
 		p.add("Schedule", "must be TZ=<zone>, a space and 5 cron fields, not %q", clip(d.Schedule))
 		return
 	}
-	if _, err := cronForm.Parse(d.Schedule); err != nil {
+	switch plan, err := cronForm.Parse(d.Schedule); {
+	case err != nil:
 		p.add("Schedule", "is no cron expression of 5 fields: %v", err)
+	case plan.Next(time.Now()).IsZero():
+		p.add("Schedule", "names a day that never comes")
 	}
 }
 

@@ -221,8 +221,8 @@ func TestOnlyATaskIsRenewed(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorker(t, p)
-			w.load(t, w.tenant, fstest.MapFS{"slow.js": js(anonymous+"\nLock: true\nTimeout: 3",
-				`var began = V8.Lock.RemainingMs(), until = Date.now() + 2000; while (Date.now() < until); return { Code: 1, Data: [began, V8.Lock.RemainingMs(), V8.FencingToken > 0] };`)})
+			w.load(t, w.tenant, fstest.MapFS{"slow.js": js(anonymous+"\nLock: true\nTimeout: 6",
+				`var began = V8.Lock.RemainingMs(), until = Date.now() + 4000; while (Date.now() < until); return { Code: 1, Data: [began, V8.Lock.RemainingMs(), V8.FencingToken > 0] };`)})
 			left := func(data any) float64 {
 				list, ok := data.([]any)
 				if !ok || len(list) != 3 || list[2] != true {
@@ -231,16 +231,16 @@ func TestOnlyATaskIsRenewed(t *testing.T) {
 				return list[1].(float64)
 			}
 			a := w.do(w.tenant, "POST", "/apiengine/slow", "{}")
-			if ms := left(a.JSON.Data); ms > 1000 {
-				t.Errorf("an ordinary call has %v ms left after 2 s of 3", ms)
+			if ms := left(a.JSON.Data); ms > 2000 {
+				t.Errorf("an ordinary call has %v ms left after 4 s of 6", ms)
 			}
 			got := w.until(t, w.order(t, tasks.Order{ApiEngineKey: "slow"}), "Succeeded")
 			var data any
 			if err := json.Unmarshal(got.Result, &data); err != nil {
 				t.Fatal(err)
 			}
-			if ms := left(data); ms < 1000 {
-				t.Errorf("a task has %v ms left after 2 s, renewed every second", ms)
+			if ms := left(data); ms < 2000 {
+				t.Errorf("a task has %v ms left after 4 s, renewed every two", ms)
 			}
 		})
 	}

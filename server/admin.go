@@ -8,8 +8,10 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	jsonv2 "github.com/go-json-experiment/json"
@@ -124,7 +126,7 @@ func (x *exchange) administer(r route) reply {
 }
 
 func (x *exchange) enter(r route) (*adminCall, error) {
-	query, err := queryOf(x.r.URL)
+	query, err := plainQuery(x.r.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +239,9 @@ func strict(raw []byte, v any) error {
 	details["Field"] = field
 	if errors.Is(err, jsonv2.ErrUnknownName) {
 		return refuse(fault.BadRequest, "there is no field %s here", field).with(details)
+	}
+	if sem.GoType == reflect.TypeFor[time.Time]() {
+		return refuse(fault.BadRequest, "the field %s must be a time like 2026-01-02T15:04:05Z, not %s", field, jsonKind(sem)).with(details)
 	}
 	return refuse(fault.BadRequest, "the field %s cannot hold %s", field, jsonKind(sem)).with(details)
 }

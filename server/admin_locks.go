@@ -122,7 +122,7 @@ func tooLong(text string, most int) string {
 // reach is the tenant whose things the caller may handle: its own, or, for a token of every
 // tenant that names none, "" for all.
 func (c *adminCall) reach() (tenant string, query url.Values, err error) {
-	query, err = queryOf(c.x.r.URL)
+	query, err = plainQuery(c.x.r.URL)
 	if err != nil || c.id.Tenant != "" {
 		return c.tenant, query, err
 	}

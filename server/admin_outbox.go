@@ -60,7 +60,7 @@ func outboxRoutes(p Outbox) []route {
 }
 
 func (o outboxAdmin) list(c *adminCall) (answer, error) {
-	q, err := queryOf(c.x.r.URL)
+	q, err := plainQuery(c.x.r.URL)
 	if err != nil {
 		return answer{}, err
 	}

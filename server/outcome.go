@@ -30,7 +30,7 @@ func (s *Server) mountOutcome(m chi.Router) {
 }
 
 func (x *exchange) outcome() reply {
-	query, err := queryOf(x.r.URL)
+	query, err := plainQuery(x.r.URL)
 	if err != nil {
 		return x.fail(err)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
 	"apiengine/engine"
 	"apiengine/fault"
@@ -144,7 +146,7 @@ func (x *exchange) enterTasks() (*taskCall, error) {
 		x.set("Connection", "close")
 		return nil, refuse(fault.Draining, "the server is shutting down")
 	}
-	query, err := queryOf(x.r.URL)
+	query, err := plainQuery(x.r.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +155,7 @@ func (x *exchange) enterTasks() (*taskCall, error) {
 	case err != nil:
 		return nil, err
 	case id.Anonymous():
-		return nil, refuse(fault.Unauthenticated, "tasks need a token")
+		return nil, refuse(fault.Unauthenticated, "tasks need a token: Authorization: Bearer <token>; on the command line --token or APIENGINE_TOKEN")
 	}
 	return &taskCall{adminCall{x: x, ctx: x.r.Context(), id: id, tenant: tenant}, query}, nil
 }
@@ -205,11 +207,27 @@ func (c *taskCall) submit() (answer, error) {
 	if err := c.decode(&o); err != nil {
 		return answer{}, err
 	}
+	if err := c.keyOf(&o); err != nil {
+		return answer{}, err
+	}
 	t, created, err := c.x.s.cfg.Tasks.Submit(c.ctx, c.tenant, c.id.Caller, o)
 	if created {
 		return answer{status: http.StatusCreated, data: t}, err
 	}
 	return answer{data: t}, err
+}
+
+// keyOf takes the header for the field, which it is to an ordinary call.
+func (c *taskCall) keyOf(o *TaskOrder) error {
+	key, err := idempotencyKey(c.x.r.Header)
+	if err != nil {
+		return err
+	}
+	if key != "" && o.IdempotencyKey != "" && key != o.IdempotencyKey {
+		return refuse(fault.BadRequest, "the header Idempotency-Key and the field IdempotencyKey name two keys").with(map[string]any{"Field": "IdempotencyKey"})
+	}
+	o.IdempotencyKey = cmp.Or(o.IdempotencyKey, key)
+	return nil
 }
 
 func (c *taskCall) list() (answer, error) {
@@ -236,7 +254,7 @@ func taskFilter(q url.Values) (f TaskFilter, limit int, err error) {
 	} else if f.Status != "" {
 		return f, 0, refuse(fault.BadRequest, "status must be one of %s, not %q", strings.Join(taskStatuses, ", "), f.Status).with(map[string]any{"Field": "status"})
 	}
-	if f.Before != "" && !saneID(f.Before) {
+	if f.Before != "" && uuid.Validate(f.Before) != nil {
 		return f, 0, refuse(fault.BadRequest, "cursor must be the NextCursor of a page before").with(map[string]any{"Field": "cursor"})
 	}
 	limit, err = limitOf(q)

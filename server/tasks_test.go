@@ -222,7 +222,7 @@ func TestListOfTasks(t *testing.T) {
 	f := newFakeTasks()
 	h := taskServer(t, f).Handler()
 	list := func(token, query string) got { return do(t, h, ask{target: "/api/v1/tasks" + query, token: token}) }
-	got := list("manage", "?status=dead&api=K&key=c&source=api&limit=2&cursor=t9")
+	got := list("manage", "?status=dead&api=K&key=c&source=api&limit=2&cursor=01a22a25-4aca-707d-912e-8c2a482df3f8")
 	var data struct {
 		Items      []server.Task
 		NextCursor string
@@ -230,13 +230,13 @@ func TestListOfTasks(t *testing.T) {
 	if err := json.Unmarshal(got.envelope(t).Data, &data); err != nil || len(data.Items) != 2 || data.NextCursor != "t1" {
 		t.Errorf("%v: %s", err, got.body)
 	}
-	if x := f.filter; x.Status != "Dead" || x.API != "K" || x.Key != "c" || x.Source != "api" || x.Before != "t9" || x.Owner.ID != "" {
+	if x := f.filter; x.Status != "Dead" || x.API != "K" || x.Key != "c" || x.Source != "api" || x.Before != "01a22a25-4aca-707d-912e-8c2a482df3f8" || x.Owner.ID != "" {
 		t.Errorf("%+v", x)
 	}
 	if list("foreign", ""); f.filter.Owner.ID != "ann" || f.filter.Owner.Issuer != "https://other" {
 		t.Errorf("somebody without tasks:manage is shown the tasks of %+v", f.filter.Owner)
 	}
-	for query, field := range map[string]string{"?status=done": "status", "?limit=0": "limit", "?limit=x": "limit", "?cursor=a+b": "cursor"} {
+	for query, field := range map[string]string{"?status=done": "status", "?limit=0": "limit", "?limit=x": "limit", "?cursor=a+b": "cursor", "?cursor=zzz": "cursor", "?key=%00": "key", "?ke%00y=1": "key"} {
 		if got := list("manage", query); got.status != 400 || got.envelope(t).DataAppend.Error["Field"] != field {
 			t.Errorf("%s: %d %s", query, got.status, got.body)
 		}
@@ -258,6 +258,32 @@ func TestNoTasksWhileDraining(t *testing.T) {
 	for _, target := range []string{"/api/v1/tasks", "/api/v1/tasks/a/events"} {
 		if got := do(t, s.Handler(), ask{target: target, token: "admin"}); got.status != http.StatusServiceUnavailable || got.kind(t) != "draining" {
 			t.Errorf("%s: %d %s", target, got.status, got.body)
+		}
+	}
+}
+
+// The header of an ordinary call is the field of an order; a time that is none is told what
+// a time looks like.
+func TestTheKeyOfAnOrder(t *testing.T) {
+	for _, c := range []struct {
+		header, body string
+		status       int
+		key, has     string
+	}{
+		{"k1", `{"ApiEngineKey":"k"}`, 201, "k1", ""},
+		{"k1", `{"ApiEngineKey":"k","IdempotencyKey":"k1"}`, 201, "k1", ""},
+		{"k1", `{"ApiEngineKey":"k","IdempotencyKey":"k2"}`, 400, "", "two keys"},
+		{"\t", `{"ApiEngineKey":"k"}`, 400, "", "Idempotency-Key"},
+		{"", `{"ApiEngineKey":"k","RunAt":"tomorrow"}`, 400, "", "2026-01-02T15:04:05Z"},
+	} {
+		f := newFakeTasks()
+		head := []string{"Content-Type: application/json"}
+		if c.header != "" {
+			head = append(head, "Idempotency-Key: "+c.header)
+		}
+		got := do(t, taskServer(t, f).Handler(), ask{method: "POST", target: "/api/v1/tasks", token: "submit", body: c.body, header: head})
+		if got.status != c.status || !strings.Contains(got.body, c.has) || c.status == 201 && f.orders[0].IdempotencyKey != c.key {
+			t.Errorf("%+v: %d %s %+v", c, got.status, got.body, f.orders)
 		}
 	}
 }

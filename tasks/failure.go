@@ -11,6 +11,9 @@ import (
 // errCanceled ends the run of a slice whose task somebody has canceled.
 var errCanceled = fault.New(fault.Canceled, "the task was canceled")
 
+// errNodesDied is what became of a slice whose nodes died in each of its tries.
+var errNodesDied = fault.New(fault.LeaseLost, "the node that ran it has died in the last of its tries")
+
 // after is the end of a slice that left nothing, because of err.
 func (r *Runner) after(t tenantdb.Task, err error) tenantdb.SliceEnd {
 	e := kept(t)
@@ -25,7 +28,7 @@ func (r *Runner) after(t tenantdb.Task, err error) tenantdb.SliceEnd {
 	case final(k):
 		e.State = tenantdb.TaskFailed
 	case t.Attempt >= t.MaxAttempts:
-		e.State = tenantdb.TaskDead
+		e.State, e.Attempt = tenantdb.TaskDead, min(t.Attempt, t.MaxAttempts)
 	default:
 		e.Delay = r.pause(t.Attempt)
 	}

@@ -62,7 +62,8 @@ func (o *office) Invoke(ctx context.Context, c engine.Call) (*engine.Result, err
 }
 
 func (o *office) Describe(_, key, _ string) (apis.Definition, bool) {
-	d, err := apis.Definition{ApiEngineKey: key, Timeout: 1, AllowAnonymous: true, ApiV8Code: "return 1;"}.Validate()
+	on := key != "off"
+	d, err := apis.Definition{ApiEngineKey: key, Timeout: 1, AllowAnonymous: true, IsEnable: &on, ApiV8Code: "return 1;"}.Validate()
 	return d, err == nil && key != "gone"
 }
 

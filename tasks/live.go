@@ -33,11 +33,11 @@ type running struct {
 	msg      string // told
 	told     bool   // since the last look
 	log      []tenantdb.TaskLine
-	dropped  int
-	reported int // lines that are kept already
+	first    int // number of log[0]: so many before it were dropped
+	reported int // number of the first line that is not kept yet
 }
 
-// maxLines is how many lines one slice may log.
+// maxLines is how many lines of one slice wait to be kept; the oldest give way.
 const maxLines = 500
 
 func (l *live) begin(tenant string, t tenantdb.Task) *running {
@@ -89,18 +89,17 @@ func (r *running) report(p jsbridge.Progress) {
 		r.current = max(r.current, *p.Current)
 	}
 	if p.Msg != "" {
-		r.msg = p.Msg
+		r.msg = fit(p.Msg, maxMsg)
 	}
-	for _, text := range p.Log {
+	for _, line := range p.Log {
 		if len(r.log) >= maxLines {
-			r.dropped++
-			continue
+			r.log, r.first = slices.Delete(r.log, 0, 1), r.first+1
 		}
 		at := time.Now().UTC().Truncate(time.Microsecond)
 		if n := len(r.log); n > 0 && !at.After(r.log[n-1].At) {
 			at = r.log[n-1].At.Add(time.Microsecond) // a line is known by its time
 		}
-		r.log = append(r.log, tenantdb.TaskLine{At: at, Text: text})
+		r.log = append(r.log, tenantdb.TaskLine{At: at, Text: fit(line, maxMsg)})
 	}
 }
 
@@ -115,7 +114,12 @@ func (r *running) lines() []tenantdb.TaskLine {
 func (r *running) unkept() (lines []tenantdb.TaskLine, upTo int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.log[r.reported:]), len(r.log)
+	return r.open(), r.first + len(r.log)
+}
+
+// open are the lines that are not kept yet.
+func (r *running) open() []tenantdb.TaskLine {
+	return slices.Clone(r.log[min(max(r.reported-r.first, 0), len(r.log)):])
 }
 
 func (r *running) noted(upTo int) {
@@ -167,7 +171,7 @@ func (l *live) over(t *tenantdb.Task) (lines []tenantdb.TaskLine) {
 	if r.msg != "" {
 		t.Msg = r.msg
 	}
-	return slices.Clone(r.log[r.reported:])
+	return r.open()
 }
 
 // all are the runs under way, by tenant.

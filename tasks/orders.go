@@ -35,6 +35,13 @@ type principal engine.Caller
 
 func bad(format string, args ...any) error { return fault.New(fault.BadRequest, format, args...) }
 
+// wrong is a bad_request about one field.
+func wrong(field, format string, args ...any) error {
+	e := fault.New(fault.BadRequest, field+" "+format, args...)
+	e.Fields = map[string]any{"Field": field}
+	return e
+}
+
 // fill gives the defaults and refuses what cannot be kept.
 func (o *Order) fill(maxAttempts int) error {
 	if len(o.Param) == 0 || string(o.Param) == "null" {
@@ -48,26 +55,30 @@ func (o *Order) fill(maxAttempts int) error {
 	}
 	switch {
 	case o.ApiEngineKey == "":
-		return bad("ApiEngineKey is missing: the API that the task runs")
+		return wrong("ApiEngineKey", "is missing: the API that the task runs")
 	case strings.TrimLeft(string(o.Param), " \t\r\n")[0] != '{':
-		return bad("Param must be an object")
+		return wrong("Param", "must be an object")
 	case len(o.Param) > maxParam:
-		return bad("Param has %d bytes, at most %d are kept", len(o.Param), maxParam)
-	case len(o.IdempotencyKey) > 255 || len(o.ConcurrencyKey) > 255:
-		return bad("IdempotencyKey and ConcurrencyKey have at most 255 bytes")
+		return wrong("Param", "has %d bytes, at most %d are kept", len(o.Param), maxParam)
+	case unfit(o.IdempotencyKey):
+		return wrong("IdempotencyKey", "has at most 255 bytes, and no NUL")
+	case unfit(o.ConcurrencyKey):
+		return wrong("ConcurrencyKey", "has at most 255 bytes, and no NUL")
 	case o.Delay < 0 || o.Delay > maxWait.Seconds():
-		return bad("Delay must be from 0 to %d seconds, not %v", int(maxWait.Seconds()), o.Delay)
+		return wrong("Delay", "must be from 0 to %d seconds, not %v", int(maxWait.Seconds()), o.Delay)
 	case o.RunAt != nil && (time.Until(*o.RunAt) > maxWait || o.RunAt.Year() < 1970):
-		return bad("RunAt must be at most %d days from now", int(maxWait.Hours()/24))
+		return wrong("RunAt", "must be at most %d days from now", int(maxWait.Hours()/24))
 	case o.RunAt != nil && o.Delay > 0:
-		return bad("RunAt and Delay are two words for one thing: leave one out")
+		return wrong("RunAt", "and Delay are two words for one thing: leave one out")
 	case o.Priority < 1 || o.Priority > 4:
-		return bad("Priority must be from 1 (urgent) to 4, not %d", o.Priority)
+		return wrong("Priority", "must be from 1 (urgent) to 4, not %d", o.Priority)
 	case o.MaxAttempts < 1 || o.MaxAttempts > 1000:
-		return bad("MaxAttempts must be from 1 to 1000, not %d", o.MaxAttempts)
+		return wrong("MaxAttempts", "must be from 1 to 1000, not %d", o.MaxAttempts)
 	}
 	return nil
 }
+
+func unfit(key string) bool { return len(key) > 255 || strings.Contains(key, "\x00") }
 
 // maxWait is how far ahead a task can be ordered.
 const maxWait = 10 * 365 * 24 * time.Hour
@@ -82,7 +93,9 @@ func (r *Runner) row(tenant string, c engine.Caller, source string, o Order) (te
 	case !found:
 		return tenantdb.NewTask{}, fault.New(fault.NotFound, "there is no API %q", o.ApiEngineKey)
 	case d.Library:
-		return tenantdb.NewTask{}, bad("%q is a library: nobody calls it", d.ApiEngineKey)
+		return tenantdb.NewTask{}, wrong("ApiEngineKey", "names a library, %q: nobody calls it", d.ApiEngineKey)
+	case !d.Enabled():
+		return tenantdb.NewTask{}, fault.New(fault.Disabled, "the API %q is switched off", d.ApiEngineKey)
 	case source == SourceAPI:
 		if err := r.cfg.Calls.MayCall(c, &d); err != nil {
 			return tenantdb.NewTask{}, err
@@ -244,6 +257,7 @@ func (r *Runner) Cancel(ctx context.Context, tenant, id string) (Task, error) {
 		return Task{}, err
 	}
 	r.live.end(tenant, id, errCanceled) // one that has begun meanwhile
+	r.live.over(&t)
 	if !t.Open() {
 		r.next(ctx, db, tenant, t.Key)
 	}

@@ -87,7 +87,7 @@ func ReadOrder(text json.RawMessage, o *Order) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &sem) && sem.JSONPointer != "":
-		return bad("the field %s of the task cannot be read", sem.JSONPointer[1:])
+		return wrong(string(sem.JSONPointer[1:]), "of the task cannot be read")
 	}
 	return bad("the task cannot be read: %v", err)
 }

@@ -42,7 +42,7 @@ func (r *Runner) turn(ctx context.Context, tenant, id string) (again time.Durati
 		if r.draining.Load() {
 			return 0
 		}
-		switch wait := t.NextAt.Sub(t.Now); {
+		switch wait := r.due(t).Sub(t.Now); {
 		case !t.Open():
 			r.next(ctx, db, tenant, t.Key)
 			return never
@@ -63,6 +63,14 @@ func (r *Runner) turn(ctx context.Context, tenant, id string) (again time.Durati
 		}
 		t = s.task
 	}
+}
+
+// due is when a task may go on: one whose nodes die again and again waits as one that fails.
+func (r *Runner) due(t tenantdb.Task) time.Time {
+	if t.State != tenantdb.TaskRunning || t.Attempt < 2 {
+		return t.NextAt
+	}
+	return t.SliceAt.Add(r.pause(t.Attempt - 1))
 }
 
 // A task may come to a node before the node has heard of its API, which another has just
@@ -123,6 +131,9 @@ type slice struct {
 // tells where to; else somebody else has it, or it waits for its turn.
 func (s *slice) run(ctx context.Context) (went bool, err error) {
 	d, plan, err := s.plan()
+	if err == nil && s.task.State == tenantdb.TaskRunning && s.task.Attempt >= s.task.MaxAttempts {
+		err = errNodesDied
+	}
 	if err != nil {
 		return s.refuse(ctx, err)
 	}
@@ -176,7 +187,10 @@ func (s *slice) plan() (d apis.Definition, p budget.Plan, err error) {
 func (s *slice) refuse(ctx context.Context, cause error) (went bool, err error) {
 	lease, err := s.r.cfg.Locks.Acquire(ctx, lockwrap.Request{Key: lockOf(s.tenant, s.task.ID), API: s.task.API, Note: s.task.ID, Floor: s.task.Fence,
 		Plan: budget.Plan{Lease: 10 * time.Second, Hold: 10 * time.Second, Run: 10 * time.Second}})
-	if err != nil {
+	switch {
+	case fault.Of(err) == fault.LockBusy: // its runner lives
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	defer func() { err = errors.Join(err, lease.Release(context.WithoutCancel(ctx))) }()
@@ -226,6 +240,7 @@ func (s *slice) settle(ctx context.Context, e tenantdb.SliceEnd) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trouble)
 	defer cancel()
 	s.live.into(&e)
+	e.Msg, e.Error = fit(e.Msg, maxMsg), fit(e.Error, maxError)
 	ours, err := s.db.EndSlice(ctx, e)
 	if err == nil && !ours && e.State != tenantdb.TaskCanceled { // canceled meanwhile?
 		e.State, e.Error = tenantdb.TaskCanceled, ""
@@ -266,10 +281,17 @@ func (s *slice) log(ctx context.Context) {
 
 // refused is the error for a slice that answered with an object without Code 1.
 func refused(body []byte) error {
-	var said struct{ Msg string }
+	var said struct {
+		Code json.RawMessage
+		Msg  string
+	}
 	_ = json.Unmarshal(body, &said) // a Msg of another type says nothing
-	if said.Msg == "" {
-		said.Msg = "it answered with a Code other than 1"
+	switch {
+	case said.Msg != "":
+	case len(said.Code) == 0:
+		said.Msg = "it answered with an object without Code"
+	default:
+		said.Msg = "it answered with Code " + clip(said.Code)
 	}
 	return fault.New(fault.ScriptError, "%s", said.Msg)
 }

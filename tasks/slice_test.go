@@ -3,9 +3,12 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"apiengine/apis"
 	"apiengine/engine"
@@ -244,3 +247,88 @@ func TestATaskThatComesBeforeItsAPI(t *testing.T) {
 type deaf struct{ Invoker }
 
 func (deaf) Describe(_, _, _ string) (apis.Definition, bool) { return apis.Definition{}, false }
+
+// A slice whose nodes die has as many tries as one that throws, and the same pauses.
+func TestNodesThatDie(t *testing.T) {
+	o := newOffice(t, func(c *Config) { c.Backoff = time.Microsecond })
+	id := o.order(t, Order{ApiEngineKey: "a", MaxAttempts: 3, ConcurrencyKey: "k"}).ID
+	o.run = func(context.Context, engine.Call) (*engine.Result, error) { panic("a fourth try") }
+	for n := range int64(3) {
+		if _, started, err := o.db.StartSlice(t.Context(), o.row(t, id), "dies", n+1); !started || err != nil {
+			t.Fatal(n, started, err)
+		}
+	}
+	for o.turn(t.Context(), "t", id) > 0 { // until the pause is over
+	}
+	if got := o.row(t, id); got.State != tenantdb.TaskDead || got.Attempt != 3 || !strings.Contains(got.Error, "node") || got.Open() {
+		t.Errorf("%+v", got)
+	}
+	o.cfg.Backoff = 5 * time.Second
+	died := tenantdb.Task{State: tenantdb.TaskRunning, Attempt: 3, SliceAt: time.Unix(100, 0), NextAt: time.Unix(50, 0)}
+	if due := o.due(died); due != time.Unix(110, 0) {
+		t.Errorf("after the third death it is due at %v", due)
+	}
+	if died.Attempt = 1; o.due(died) != time.Unix(50, 0) {
+		t.Error("the first death costs a pause")
+	}
+}
+
+// What scripts say is kept on every database: no NUL, a bounded length, the last lines.
+func TestWhatASliceSaysIsKept(t *testing.T) {
+	o := newOffice(t)
+	id := o.order(t, Order{ApiEngineKey: "a", MaxAttempts: 1}).ID
+	o.run = func(context.Context, engine.Call) (*engine.Result, error) {
+		for i := range 2 * maxLines {
+			o.live.all()["t"][0].report(jsbridge.Progress{Msg: "m\x00" + strings.Repeat("长", 2*maxMsg), Log: []string{strconv.Itoa(i) + "\x00"}})
+		}
+		return nil, fault.New(fault.ScriptError, "%s", "e\x00"+strings.Repeat("长", 2*maxError))
+	}
+	o.turn(t.Context(), "t", id)
+	got, err := o.Get(t.Context(), "t", id, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(got.Error, "e\uFFFD") || utf8.RuneCountInString(got.Error) != maxError || !strings.HasPrefix(got.Msg, "m\uFFFD") || utf8.RuneCountInString(got.Msg) != maxMsg {
+		t.Errorf("%d, %d runes: %.10q %.10q", utf8.RuneCountInString(got.Error), utf8.RuneCountInString(got.Msg), got.Error, got.Msg)
+	}
+	if n := len(got.Log); n != maxLines || got.Log[0].Text != strconv.Itoa(maxLines)+"\uFFFD" || got.Log[n-1].Text != strconv.Itoa(2*maxLines-1)+"\uFFFD" {
+		t.Errorf("%d lines from %q", n, got.Log[0].Text)
+	}
+}
+
+// An order that cannot be kept is refused by the name of its field.
+func TestOrdersThatAreRefused(t *testing.T) {
+	o := newOffice(t)
+	at := time.Now().Add(time.Hour)
+	for field, ord := range map[string]Order{
+		"ApiEngineKey":   {},
+		"Param":          {ApiEngineKey: "a", Param: json.RawMessage("[]")},
+		"IdempotencyKey": {ApiEngineKey: "a", IdempotencyKey: "\x00"},
+		"ConcurrencyKey": {ApiEngineKey: "a", ConcurrencyKey: "k\x00"},
+		"Delay":          {ApiEngineKey: "a", Delay: -1},
+		"RunAt":          {ApiEngineKey: "a", Delay: 1, RunAt: &at},
+		"Priority":       {ApiEngineKey: "a", Priority: 5},
+		"MaxAttempts":    {ApiEngineKey: "a", MaxAttempts: 1001},
+	} {
+		var e *fault.Error
+		if _, err := o.Submit(t.Context(), "t", engine.Caller{}, ord); !errors.As(err, &e) || e.K != fault.BadRequest || e.Fields["Field"] != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for key, kind := range map[string]fault.Kind{"gone": fault.NotFound, "off": fault.Disabled} {
+		if _, err := o.Submit(t.Context(), "t", engine.Caller{}, Order{ApiEngineKey: key}); fault.Of(err) != kind {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+func TestWhatASliceAnswers(t *testing.T) {
+	if _, _, err := hear(jsbridge.Outcome{IsObject: true, Result: json.RawMessage(`{"Code":1,"BackgroundTask":{"HasMore":true}}`)}); fault.Of(err) != fault.ResultInvalid {
+		t.Errorf("a BackgroundTask beside Data: %v", err)
+	}
+	for body, want := range map[string]string{`{"Code":7}`: "it answered with Code 7", `{}`: "it answered with an object without Code", `{"Code":0,"Msg":"no"}`: "no"} {
+		if err := refused([]byte(body)); fault.Public(err) != want {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}

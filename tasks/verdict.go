@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,6 +23,7 @@ const (
 	maxParam      = 1 << 20   // bytes, patched
 	maxResult     = 1 << 20   // bytes of the last slice's Data
 	maxMsg        = 1000      // runes
+	maxError      = 4000      // runes
 	maxDelay      = 30 * 24 * time.Hour
 	maxSame       = 3 // slices in a row that leave the same checkpoint
 )
@@ -47,9 +49,12 @@ func hear(out jsbridge.Outcome) (s said, data json.RawMessage, err error) {
 		}
 		return s, out.Result, nil
 	}
-	var answer struct{ Data json.RawMessage }
+	var answer struct{ Data, BackgroundTask json.RawMessage }
 	if err := json.Unmarshal(out.Result, &answer); err != nil {
 		return s, nil, fault.Wrap(fault.ResultInvalid, err, "the slice's answer cannot be read")
+	}
+	if len(answer.BackgroundTask) > 0 {
+		return s, nil, fault.New(fault.ResultInvalid, "BackgroundTask has its place in Data: { Code: 1, Data: { BackgroundTask: { ... } } }")
 	}
 	var parts struct{ BackgroundTask json.RawMessage }
 	if len(answer.Data) == 0 || answer.Data[0] != '{' {
@@ -110,6 +115,12 @@ func read(text json.RawMessage) (s said, err error) {
 	return s, s.check()
 }
 
+// fit is at most so many runes of s, without what PostgreSQL keeps in no text.
+func fit(s string, most int) string {
+	runes := []rune(strings.ReplaceAll(s, "\x00", "\uFFFD"))
+	return string(runes[:min(len(runes), most)])
+}
+
 func clip(text []byte) string {
 	if len(text) > 100 {
 		return string(text[:100]) + "..."
@@ -129,9 +140,7 @@ func (s *said) check() error {
 			return invalid(".ParamPatch must not set %s: names with an underscore are the platform's", name)
 		}
 	}
-	if runes := []rune(s.Msg); len(runes) > maxMsg {
-		s.Msg = string(runes[:maxMsg])
-	}
+	s.Msg = fit(s.Msg, maxMsg)
 	return nil
 }
 

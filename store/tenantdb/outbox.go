@@ -3,6 +3,7 @@ package tenantdb
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"apiengine/store/tenantdb/internal/sqltext"
@@ -130,9 +131,21 @@ func (tx *Tx) ours(ctx context.Context, st ourStatement) (int64, error) {
 		text = strings.ReplaceAll(text, "$", "?")
 	}
 	w := tx.db.writer(objects)
-	n, err := tx.run(ctx, statement{Statement: sqltext.Statement{SQL: text, Args: st.args, Effect: st.effect}, platform: true, own: true}, w)
+	n, err := tx.run(ctx, statement{Statement: sqltext.Statement{SQL: text, Args: keepable(st.args), Effect: st.effect}, platform: true, own: true}, w)
 	if err != nil || st.rows == nil {
 		return n, err
 	}
 	return n, json.Unmarshal(w.json(), st.rows)
+}
+
+// keepable are arguments whose texts every database keeps: PostgreSQL has no NUL in any, and
+// what comes from a script or a caller may.
+func keepable(args []any) []any {
+	for i, a := range args {
+		if s, ok := a.(string); ok && strings.Contains(s, "\x00") {
+			args = slices.Clone(args)
+			args[i] = strings.ReplaceAll(s, "\x00", "\uFFFD")
+		}
+	}
+	return args
 }
