@@ -253,11 +253,17 @@ func (b *Bridge) awaitStop(m *machine, r *run, env *Env) bool {
 		case <-t.C:
 		}
 	}
-	if !m.state.CompareAndSwap(machineBusy, machineLeft) {
-		<-m.done // it ended at the last moment
-		return true
+	r.ended = func() {}
+	if env.Left != nil {
+		r.ended = env.Left()
 	}
 	b.stuck.Add(1)
+	if !m.state.CompareAndSwap(machineBusy, machineLeft) {
+		<-m.done // it ended at the last moment
+		b.stuck.Add(-1)
+		r.ended()
+		return true
+	}
 	if b.cfg.OnStuck != nil {
 		b.cfg.OnStuck(env)
 	}

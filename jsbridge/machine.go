@@ -159,6 +159,7 @@ func (m *machine) serve() {
 			m.b.memory.leave(m)
 			m.b.memory.remove(m)
 			m.b.stuck.Add(-1)
+			r.ended()
 			return // serving.Done was called when m was left
 		}
 		m.done <- struct{}{}
