@@ -46,6 +46,7 @@ type machine struct {
 	tryCall           goja.Callable
 	tryBody           func()
 	numeric           goja.Callable
+	primitive         goja.Callable
 	guards            []goja.Value // for instrumented scripts
 	growing           *growth      // the replace that is going on
 }
@@ -97,7 +98,7 @@ func (m *machine) setUp() error {
 		return err
 	}
 	m.frozen = n.ToInteger()
-	m.numeric = callable(host.Get("numeric"))
+	m.numeric, m.primitive = callable(host.Get("numeric")), callable(host.Get("primitive"))
 	for i := range guardNames {
 		m.guards = append(m.guards, host.Get("guards").(*goja.Object).Get(strconv.Itoa(i)))
 	}
