@@ -32,6 +32,7 @@ type Bridge struct {
 	cfg     Config
 	funcs   []Func
 	prelude *goja.Program
+	layout  *layout
 	memory  *memory
 
 	mu      sync.Mutex // orders Close and the start of machines; kept machines do without
@@ -65,8 +66,12 @@ func New(cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
+	inside, err := newLayout()
+	if err != nil {
+		return nil, err
+	}
 	limitRegex()
-	return &Bridge{cfg: cfg, funcs: allFuncs(), prelude: prelude, memory: newMemory(cfg.Memory, cfg.RunMemory)}, nil
+	return &Bridge{cfg: cfg, layout: inside, funcs: allFuncs(), prelude: prelude, memory: newMemory(cfg.Memory, cfg.RunMemory)}, nil
 }
 
 // Close drops the kept runtimes and waits for the runs going on, except those that are

@@ -41,6 +41,10 @@ type machine struct {
 	preventExtensions goja.Callable
 	hasOwn            goja.Callable
 	freeze            goja.Callable
+	in                *layout
+	objectProto       *goja.Object
+	arrayProto        *goja.Object
+	scratch           []byte // of JSON.stringify
 	start             goja.Callable
 	finish            goja.Callable
 	tryCall           goja.Callable
@@ -67,6 +71,7 @@ func (m *machine) setUp() error {
 	m.preventExtensions = callable(object.Get("preventExtensions"))
 	m.freeze = callable(object.Get("freeze"))
 	m.hasOwn = callable(object.Get("hasOwn"))
+	m.in, m.objectProto, m.arrayProto = m.b.layout, m.prototype("Object"), m.prototype("Array")
 	m.lazyTraps = m.newLazyTraps()
 	m.start = callable(m.native("start", m.startRun))
 	m.finish = callable(m.native("finish", m.finishRun))
