@@ -28,7 +28,7 @@ faults: ## the long form of the fault tests (the short one is part of check); AP
 	APIENGINE_FAULTS=long go test -count=1 -timeout 60m -run 'TestKilledNodesBookOnce|TestNoUpdateIsLostUnderFaults|TestATaskUnderKills' ./engine_test
 
 hostile: ## every hostile script, without the race detector, which is too slow for them
-	go test -count=1 -timeout 20m -run TestHostile ./jsbridge
+	go test -count=1 -timeout 20m -run 'TestHostile|TestPeakMemory' ./jsbridge
 
 mutations: ## (five minutes on a quiet machine) each known fault of a lock, a guard or the order of a call, put into the code, makes its test fail
 	scripts/find-or-install.sh redis-server

@@ -105,23 +105,45 @@ type gate struct {
 	tenants        sync.Map // tenant -> *atomic.Int64; as many as there are tenants with an API
 }
 
-func (g *gate) enter(tenant string) (leave func(), err error) {
+// place is one call's among those in flight. It is taken until the call has its answer and
+// every script of it has ended: one that does not stop keeps it, else a few of them would
+// let in call after call onto cores that are taken.
+type place struct {
+	gate *gate
+	mine *atomic.Int64 // of the tenant
+	uses atomic.Int64  // the call itself, and its scripts that were left behind
+}
+
+func (g *gate) enter(tenant string) (*place, error) {
 	n, ok := g.tenants.Load(tenant)
 	if !ok {
 		n, _ = g.tenants.LoadOrStore(tenant, new(atomic.Int64))
 	}
-	mine := n.(*atomic.Int64)
-	leave = func() { g.all.Add(-1); mine.Add(-1) }
-	all, own := g.all.Add(1), mine.Add(1)
+	p := &place{gate: g, mine: n.(*atomic.Int64)}
+	p.uses.Store(1)
+	all, own := g.all.Add(1), p.mine.Add(1)
 	switch {
 	case all > g.max:
-		leave()
+		p.leave()
 		return nil, busy(fault.Overloaded, "the server has as many calls as it takes")
 	case own > g.maxTenant:
-		leave()
+		p.leave()
 		return nil, busy(fault.TenantBusy, "the tenant has as many calls as it may")
 	}
-	return leave, nil
+	return p, nil
+}
+
+// keep makes the place last until the returned function is called, too.
+func (p *place) keep() (leave func()) {
+	p.uses.Add(1)
+	return p.leave
+}
+
+func (p *place) leave() {
+	if p.uses.Add(-1) == 0 {
+		p.mine.Add(-1)
+		p.gate.all.Add(-1)
+	}
 }
 
 // busy is a refusal that a later try may not meet.

@@ -57,6 +57,7 @@ type Call struct {
 	Accept func(*Result) error
 
 	trust *Trust // set by Trusted alone
+	place *place // of a root among the calls in flight
 }
 
 // Result is a call's answer before it becomes HTTP.
@@ -92,6 +93,7 @@ type Execution struct {
 	// removed instead: the lock was lost in the commit, or the cache failed.
 	CacheEmptied bool
 	Stats        jsbridge.Stats
+	Nested       []string // the APIs that were called by V8.ApiEngine.Run, each once, at most 50
 	secrets      secrets
 	Console      []jsbridge.Line
 	Param        json.RawMessage // only with LogParam

@@ -117,11 +117,10 @@ func (e *Engine) Invoke(ctx context.Context, c Call) (res *Result, err error) {
 	if err := e.admit(c, d); err != nil {
 		return res, err
 	}
-	leave, err := e.gate.enter(c.Tenant)
-	if err != nil {
+	if c.place, err = e.gate.enter(c.Tenant); err != nil {
 		return res, err
 	}
-	defer leave()
+	defer c.place.leave()
 	return res, e.root(ctx, c, api, res)
 }
 

@@ -28,6 +28,7 @@ func (f *frame) env() *jsbridge.Env {
 		Outbox: mailbox{f},
 		Tasks:  taskBox{f},
 		Invoke: f.nested,
+		Left:   root.place.keep,
 		Library: func(_ context.Context, name string) (*jsbridge.Program, error) {
 			return f.library(name)
 		},

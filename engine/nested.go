@@ -57,6 +57,7 @@ func (f *frame) child(ctx context.Context, c Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.x.calls(api.Definition.ApiEngineKey)
 	if !api.Definition.Enabled() {
 		return nil, fault.New(fault.Disabled, "the API %q is switched off", api.Definition.ApiEngineKey)
 	}

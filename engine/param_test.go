@@ -135,7 +135,7 @@ func TestGate(t *testing.T) {
 	for i := range 200 {
 		wg.Go(func() {
 			tenant := fmt.Sprint(i % 3)
-			leave, err := g.enter(tenant)
+			at, err := g.enter(tenant)
 			if err != nil {
 				if k := fault.Of(err); k != fault.Overloaded && k != fault.TenantBusy {
 					t.Error(err)
@@ -152,7 +152,7 @@ func TestGate(t *testing.T) {
 			inside[tenant]--
 			inside["all"]--
 			mu.Unlock()
-			leave()
+			at.leave()
 		})
 	}
 	wg.Wait()

@@ -51,6 +51,16 @@ func (x *Execution) add(r jsbridge.Report) {
 	}
 }
 
+// calls notes the name of a nested API, each once.
+func (x *Execution) calls(key string) {
+	if len(x.Nested) < maxNestedNames && !slices.Contains(x.Nested, key) {
+		x.Nested = append(x.Nested, key)
+	}
+}
+
+// maxNestedNames is how many nested APIs one execution names.
+const maxNestedNames = 50
+
 // What one execution keeps of the console, its nested calls included; each run is bounded
 // by itself already.
 const (
@@ -141,6 +151,9 @@ func (x *Execution) attrs() []slog.Attr {
 		if text != nil {
 			as = append(as, slog.String(name, string(text)))
 		}
+	}
+	if len(x.Nested) > 0 {
+		as = append(as, slog.Any("nested", x.Nested))
 	}
 	if len(x.Console) > 0 {
 		as = append(as, slog.Any("console", x.Console))

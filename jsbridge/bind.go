@@ -263,7 +263,7 @@ func (a argValue) plain() (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if v, err = parseJSON(a.r.m.rt, string(text), false); err != nil {
+			if v, err = parseJSON(a.r.m, string(text), false); err != nil {
 				return nil, err
 			}
 		default:

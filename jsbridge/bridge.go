@@ -32,6 +32,7 @@ type Bridge struct {
 	cfg     Config
 	funcs   []Func
 	prelude *goja.Program
+	layout  *layout
 	memory  *memory
 
 	mu      sync.Mutex // orders Close and the start of machines; kept machines do without
@@ -65,8 +66,12 @@ func New(cfg Config) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
+	inside, err := newLayout()
+	if err != nil {
+		return nil, err
+	}
 	limitRegex()
-	return &Bridge{cfg: cfg, funcs: allFuncs(), prelude: prelude, memory: newMemory(cfg.Memory, cfg.RunMemory)}, nil
+	return &Bridge{cfg: cfg, layout: inside, funcs: allFuncs(), prelude: prelude, memory: newMemory(cfg.Memory, cfg.RunMemory)}, nil
 }
 
 // Close drops the kept runtimes and waits for the runs going on, except those that are
@@ -253,11 +258,17 @@ func (b *Bridge) awaitStop(m *machine, r *run, env *Env) bool {
 		case <-t.C:
 		}
 	}
-	if !m.state.CompareAndSwap(machineBusy, machineLeft) {
-		<-m.done // it ended at the last moment
-		return true
+	r.ended = func() {}
+	if env.Left != nil {
+		r.ended = env.Left()
 	}
 	b.stuck.Add(1)
+	if !m.state.CompareAndSwap(machineBusy, machineLeft) {
+		<-m.done // it ended at the last moment
+		b.stuck.Add(-1)
+		r.ended()
+		return true
+	}
 	if b.cfg.OnStuck != nil {
 		b.cfg.OnStuck(env)
 	}

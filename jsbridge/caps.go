@@ -61,7 +61,8 @@ func (m *machine) installCaps() {
 		})
 	}
 	m.wrap(str, "split", func(call goja.FunctionCall) {
-		if length(call.This) > maxItems && goja.IsString(call.Argument(0)) && length(call.Argument(0)) == 0 {
+		if by := call.Argument(0); length(call.This) > maxItems && goja.IsString(by) &&
+			(length(by) == 0 || strings.Count(call.This.String(), by.String()) >= maxItems) {
 			m.tooLarge("split", maxItems, "items")
 		}
 	})

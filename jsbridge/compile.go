@@ -131,6 +131,9 @@ func parseJS(src Source, code string, at *positions) (*parsed, error) {
 	}
 	p := &parsed{prog: &Program{name: src.Name, author: at, src: src}, tree: tree, fn: fn, at: at}
 	if !src.unguarded {
+		if at.back == nil {
+			at.settle(tree, code, at.lead(), at.shift)
+		}
 		tree, err = p.prog.instrument(tree, code)
 	}
 	if err == nil {
@@ -176,10 +179,7 @@ func (b bodyParser) parse(params string) (*ast.Program, *ast.FunctionLiteral, er
 		head = "(async function(" + params + "){"
 	}
 	b.at.shift = len(head)
-	lead := 0
-	if b.at.back == nil {
-		lead = max(0, b.at.firstLine-2)
-	}
+	lead := b.at.lead()
 	tree, err := parser.ParseFile(nil, b.name, b.code[:lead]+head+b.code[lead:]+"\n})", 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil, nil, b.at.syntaxError(b.name, err)
@@ -204,6 +204,15 @@ type positions struct {
 	lines     []string
 	shift     int                 // bytes of the wrapper's head on line 1
 	back      *sourcemap.Consumer // of lowered code; nil where the author's own text is compiled
+	settled   bool                // the engine tells the author's places
+}
+
+// lead is where the wrapper's head stands: on the line above the code where there is one.
+func (p *positions) lead() int {
+	if p.back != nil {
+		return 0
+	}
+	return max(0, p.firstLine-2)
 }
 
 func newPositions(src Source) *positions {
@@ -225,6 +234,12 @@ func (p *positions) place(line, col int) (int, int) {
 		return 0, 0
 	case p.back != nil: // its source map has been asked by the engine
 		return min(max(line, p.firstLine), len(p.lines)), col
+	case p.settled && line < p.firstLine:
+		return p.firstLine, 1
+	case p.settled && line <= len(p.lines):
+		return line, col
+	case p.settled:
+		return p.author(line, col)
 	}
 	return p.inText(line, col)
 }

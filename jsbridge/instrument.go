@@ -17,7 +17,7 @@ import (
 // their way: 2n ** 99999999n, {...bytes}, f(...items). Before a script is compiled their
 // operands are put into calls of guards. The guards are parameters of a function round the
 // script's own, with names that no source can write.
-var guardNames = []string{"%args", "%own", "%rest", "%big", "%power", "%shift", "%equal", "%less"}
+var guardNames = []string{"%args", "%own", "%rest", "%big", "%power", "%shift", "%equal", "%less", "%step"}
 
 // maxTemplate is how many values one template puts together at once.
 const maxTemplate = 4
@@ -290,17 +290,20 @@ func (ins *instrumenter) compare(guard string, e *ast.BinaryExpression, not bool
 	return c
 }
 
-// assign guards a *= b and its kin. With a bounded right side the left one grows by that
-// much a step; only a power needs both sides.
+// assign guards a *= b and its kin, as a = a * b where that is the same. Of other targets
+// only the right side can be looked at, and may make the left one grow by little a step.
 func (ins *instrumenter) assign(e *ast.AssignExpression) {
 	if isPlain(e.Right) {
 		return
 	}
 	switch e.Operator {
-	case token.MULTIPLY:
-		e.Right = ins.call("%big", e.Right)
-	case token.SHIFT_LEFT, token.SHIFT_RIGHT:
-		e.Right = ins.call("%shift", e.Right)
+	case token.MULTIPLY, token.SHIFT_LEFT, token.SHIFT_RIGHT:
+		if isSteady(e.Left) {
+			e.Operator, e.Right = token.ASSIGN, ins.binary(&ast.BinaryExpression{Operator: e.Operator, Left: e.Left, Right: e.Right})
+			return
+		}
+		shift := &ast.BooleanLiteral{Idx: e.Right.Idx0(), Literal: "true", Value: e.Operator != token.MULTIPLY}
+		e.Right = ins.call("%step", e.Right, shift)
 	case token.EXPONENT:
 		if !isSteady(e.Left) {
 			ins.refused = &goja.CompilerSyntaxError{CompilerError: goja.CompilerError{Message: "**= on this target is not supported here; write a = a ** b"}}

@@ -13,6 +13,7 @@ import (
 
 func TestParseJSON(t *testing.T) {
 	rt := goja.New()
+	m := bareMachine(t, rt)
 	for _, c := range []struct{ text, want string }{
 		{`{"a":1,"b":[true,false,null,"x"]}`, `{"a":1,"b":[true,false,null,"x"]}`},
 		{` [ 1 , 2 ] `, `[1,2]`},
@@ -22,7 +23,7 @@ func TestParseJSON(t *testing.T) {
 		{`[9007199254740991,9007199254740992,-9007199254740993,123456789012345678901234567890]`, `[9007199254740991,"9007199254740992","-9007199254740993","123456789012345678901234567890"]`},
 		{`{"__proto__":1}`, `{"__proto__":1}`},
 	} {
-		v, err := parseJSON(rt, c.text, true)
+		v, err := parseJSON(m, c.text, true)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -34,13 +35,24 @@ func TestParseJSON(t *testing.T) {
 		}
 	}
 	for _, text := range []string{``, ` `, `{`, `[1,]`, `{"a":1,}`, `{a:1}`, `01`, `1.`, `.5`, `-`, `+1`, `1e`, `"`, `"\x"`, `"\u12"`, "\"\n\"", `tru`, `nul`, `[1] 2`, `{"a" 1}`, `'a'`, `NaN`, `[1 2]`} {
-		if _, err := parseJSON(rt, text, true); err == nil {
+		if _, err := parseJSON(m, text, true); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
 		if checkJSON(text) == nil {
 			t.Errorf("%q was found valid", text)
 		}
 	}
+}
+
+// bareMachine is rt with what JSON needs, and nothing that keeps scripts in.
+func bareMachine(t testing.TB, rt *goja.Runtime) *machine {
+	in, err := newLayout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{rt: rt, in: in}
+	m.objectProto, m.arrayProto = m.prototype("Object"), m.prototype("Array")
+	return m
 }
 
 // FuzzJSON: what the check accepts is what encoding/json accepts (but for depth), and
@@ -50,6 +62,8 @@ func FuzzJSON(f *testing.F) {
 		f.Add(s)
 	}
 	rt := goja.New()
+	m := bareMachine(f, rt)
+	theirs := callable(rt.Get("JSON").(*goja.Object).Get("stringify"))
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Count(text, "[")+strings.Count(text, "{") > maxJSONDepth {
 			if len(text) < 1<<16 {
@@ -61,16 +75,19 @@ func FuzzJSON(f *testing.F) {
 		if checked != valid {
 			t.Fatalf("%q: valid %v, encoding/json says %v", text, checked, valid)
 		}
-		v, err := parseJSON(rt, text, false)
+		v, err := parseJSON(m, text, false)
 		if (err == nil) != valid {
 			t.Fatalf("%q: parse error %v, valid %v", text, err, valid)
 		}
 		topCode(text)
 		if err == nil {
-			r := &run{m: &machine{rt: rt}}
+			r := &run{m: m}
 			w := jsonWriter{r: r, max: 1 << 30}
 			if _, err := w.write(goja.Undefined(), "", v); err != nil || !json.Valid(w.buf) {
 				t.Fatalf("%q was written as %q, %v", text, w.buf, err)
+			}
+			if same, err := theirs(goja.Undefined(), v); err != nil || same.String() != string(w.buf) && !strings.Contains(text, `\u`) {
+				t.Fatalf("%q was written as %q, by the engine itself as %v (%v)", text, w.buf, same, err)
 			}
 		}
 	})

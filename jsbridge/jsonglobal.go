@@ -24,7 +24,7 @@ func (m *machine) jsonParse(call goja.FunctionCall) goja.Value {
 	var err error
 	reviver, hasReviver := goja.AssertFunction(call.Argument(1))
 	if hasReviver {
-		v, err = parseJSON(m.rt, text, false)
+		v, err = parseJSON(m, text, false)
 	} else {
 		v, err = r.jsonValue(text, false)
 	}
@@ -69,7 +69,8 @@ func (m *machine) revive(f goja.Callable, holder *goja.Object, key string) goja.
 func (m *machine) jsonStringify(call goja.FunctionCall) goja.Value {
 	r := m.cur
 	r.checkStopped()
-	w := jsonWriter{r: r, max: maxStringify, exact: true, gap: gapOf(call.Argument(2))}
+	w := jsonWriter{r: r, max: maxStringify, exact: true, gap: gapOf(call.Argument(2)), buf: m.scratch[:0]}
+	m.scratch = nil // it is in use
 	if f, ok := goja.AssertFunction(call.Argument(1)); ok {
 		w.replacer = f
 	} else if list, ok := call.Argument(1).(*goja.Object); ok && m.isArray(list) {
@@ -90,8 +91,15 @@ func (m *machine) jsonStringify(call goja.FunctionCall) goja.Value {
 	case !wrote:
 		return goja.Undefined()
 	}
-	return m.rt.ToValue(string(w.buf))
+	text := string(w.buf)
+	if cap(w.buf) <= maxScratch {
+		m.scratch = w.buf
+	}
+	return m.rt.ToValue(text)
 }
+
+// maxScratch is how much a runtime keeps for the next text.
+const maxScratch = 256 << 10
 
 func gapOf(v goja.Value) string {
 	switch {
@@ -117,4 +125,22 @@ func keyList(list *goja.Object) []string {
 		out = append(out, v.String())
 	}
 	return out
+}
+
+// putOwn makes key an own property of an object, also where the prototype has an accessor
+// of that name.
+func putOwn(obj *goja.Object, key string, v goja.Value) error {
+	if inheritedName(key) {
+		return obj.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+	}
+	return obj.Set(key, v)
+}
+
+// inheritedName tells whether Object.prototype has a property of that name.
+func inheritedName(key string) bool {
+	switch key {
+	case "constructor", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable":
+		return true
+	}
+	return strings.HasPrefix(key, "__")
 }

@@ -3,11 +3,13 @@ package jsbridge
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+	"github.com/dop251/goja/unistring"
 )
 
 // maxJSONDepth bounds the nesting of JSON in both directions; goja's own parser and
@@ -26,24 +28,27 @@ func (e *jsonSyntaxError) Error() string {
 	return fmt.Sprintf("%s in JSON at position %d", e.Msg, e.Offset)
 }
 
-// jsonScan walks JSON text. With a runtime it builds values, without one it only checks.
+// jsonScan walks JSON text. With a machine it builds values, without one it only checks.
 type jsonScan struct {
 	s     string
 	pos   int
 	depth int
-	rt    *goja.Runtime
+	ascii bool     // the string that was read last is
+	m     *machine // nil: only check
 	// exact makes integers that a double cannot hold strings (contract.md section 4.2);
 	// without it they are rounded as JSON.parse rounds them.
 	exact bool
 	keep  bool // false: only check
 	// root is filled instead of making a new object for the outermost value.
-	root *goja.Object
+	root  *goja.Object
+	items []goja.Value // of the arrays being read, the innermost last
+	width int          // keys of the last object: the next one has likely as many
 }
 
-// parseJSON turns text into plain objects and arrays of rt. A later duplicate of a key
+// parseJSON turns text into plain objects and arrays of m. A later duplicate of a key
 // wins; __proto__ is a key like any other.
-func parseJSON(rt *goja.Runtime, text string, exact bool) (goja.Value, error) {
-	return (&jsonScan{s: text, rt: rt, exact: exact, keep: true}).document()
+func parseJSON(m *machine, text string, exact bool) (goja.Value, error) {
+	return (&jsonScan{s: text, m: m, exact: exact, keep: true}).document()
 }
 
 // checkJSON tells whether text is one JSON value, by the same rules as parseJSON.
@@ -94,11 +99,13 @@ func (p *jsonScan) value() (goja.Value, error) {
 			return nil, &jsonSyntaxError{Offset: p.pos, Msg: fmt.Sprintf("More than %d levels", maxJSONDepth)}
 		}
 		p.pos++
-		v, err := p.array, error(nil)
+		var out goja.Value
+		var err error
 		if c == '{' {
-			v = p.object
+			out, err = p.object()
+		} else {
+			out, err = p.array()
 		}
-		out, err := v()
 		p.depth--
 		return out, err
 	case c == '"':
@@ -110,19 +117,27 @@ func (p *jsonScan) value() (goja.Value, error) {
 }
 
 func (p *jsonScan) word() (goja.Value, error) {
-	for word, v := range jsonWords {
-		if strings.HasPrefix(p.s[p.pos:], word) {
-			p.pos += len(word)
-			if !p.keep || v == nil {
-				return goja.Null(), nil
-			}
-			return p.rt.ToValue(*v), nil
-		}
+	word := ""
+	switch p.s[p.pos] {
+	case 'n':
+		word = "null"
+	case 't':
+		word = "true"
+	case 'f':
+		word = "false"
 	}
-	return nil, p.unexpected()
+	if word == "" || !strings.HasPrefix(p.s[p.pos:], word) {
+		return nil, p.unexpected()
+	}
+	p.pos += len(word)
+	switch {
+	case !p.keep || word == "null":
+		return goja.Null(), nil
+	case word == "true":
+		return p.m.in.yes, nil
+	}
+	return p.m.in.no, nil
 }
-
-var jsonWords = map[string]*bool{"null": nil, "true": new(true), "false": new(bool)}
 
 // next reads the separator after an item and tells whether the container goes on.
 func (p *jsonScan) next(end byte) (bool, error) {
@@ -150,14 +165,14 @@ func (p *jsonScan) empty(end byte) bool {
 }
 
 func (p *jsonScan) array() (goja.Value, error) {
-	var items []any
+	from := len(p.items)
 	for more := !p.empty(']'); more; {
 		v, err := p.value()
 		if err != nil {
 			return nil, err
 		}
 		if p.keep {
-			items = append(items, v)
+			p.items = append(p.items, v)
 		}
 		if more, err = p.next(']'); err != nil {
 			return nil, err
@@ -166,13 +181,20 @@ func (p *jsonScan) array() (goja.Value, error) {
 	if !p.keep {
 		return nil, nil
 	}
-	return p.rt.NewArray(items...), nil
+	values := slices.Clone(p.items[from:])
+	p.items = p.items[:from]
+	return p.m.in.arrayOf(p.m.rt, values), nil
 }
 
 func (p *jsonScan) object() (goja.Value, error) {
 	var obj *goja.Object
-	if obj, p.root = p.root, nil; obj == nil && p.keep {
-		obj = p.rt.NewObject()
+	var inside *plainObject
+	if p.keep {
+		if obj, p.root = p.root, nil; obj == nil {
+			obj = p.m.rt.NewObject()
+		}
+		inside = p.m.in.plain(obj)
+		inside.propNames = make([]unistring.String, 0, p.width)
 	}
 	for more := !p.empty('}'); more; {
 		key, v, err := p.member()
@@ -180,9 +202,7 @@ func (p *jsonScan) object() (goja.Value, error) {
 			return nil, err
 		}
 		if p.keep {
-			if err := putOwn(obj, key, v); err != nil {
-				return nil, err
-			}
+			inside.put(unistring.NewFromString(key), v)
 		}
 		if more, err = p.next('}'); err != nil {
 			return nil, err
@@ -191,6 +211,7 @@ func (p *jsonScan) object() (goja.Value, error) {
 	if !p.keep {
 		return nil, nil
 	}
+	p.width = len(inside.propNames)
 	return obj, nil
 }
 
@@ -211,24 +232,6 @@ func (p *jsonScan) member() (string, goja.Value, error) {
 	p.pos++
 	v, err := p.value()
 	return key, v, err
-}
-
-// putOwn makes key an own property of a plain object, also where the prototype has an
-// accessor of that name.
-func putOwn(obj *goja.Object, key string, v goja.Value) error {
-	if inheritedName(key) {
-		return obj.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
-	}
-	return obj.Set(key, v)
-}
-
-// inheritedName tells whether Object.prototype has a property of that name.
-func inheritedName(key string) bool {
-	switch key {
-	case "constructor", "toString", "toLocaleString", "valueOf", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable":
-		return true
-	}
-	return strings.HasPrefix(key, "__")
 }
 
 func (p *jsonScan) number() (goja.Value, error) {
@@ -276,15 +279,18 @@ func (p *jsonScan) numberValue(text string, integer bool) goja.Value {
 	if integer {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err == nil && n >= -maxSafeInteger && n <= maxSafeInteger && (n != 0 || text[0] != '-') {
-			return p.rt.ToValue(n)
+			return p.m.in.intValue(n)
 		}
 		if p.exact && text != "-0" {
-			return p.rt.ToValue(text)
+			return p.m.rt.ToValue(text)
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil && !math.IsInf(f, 0) {
 		return goja.NaN()
 	}
-	return p.rt.ToValue(f)
+	if math.IsInf(f, 0) || f == math.Trunc(f) {
+		return p.m.rt.ToValue(f) // as an integer where it is one
+	}
+	return p.m.in.doubleValue(f)
 }

@@ -17,16 +17,23 @@ func (p *jsonScan) stringValue() (goja.Value, error) {
 	if units != nil {
 		return goja.StringFromUTF16(units), nil
 	}
-	return p.rt.ToValue(s), nil
+	if p.ascii {
+		return p.m.in.textValue(s), nil
+	}
+	return p.m.rt.ToValue(s), nil
 }
 
 // str reads a string. units is set instead of s when it holds a lone surrogate.
 func (p *jsonScan) str() (s string, units []uint16, err error) {
 	start := p.pos + 1
+	high := byte(0)
 	for i := start; i < len(p.s); i++ {
-		switch c := p.s[i]; {
+		c := p.s[i]
+		high |= c
+		switch {
 		case c == '"':
 			p.pos = i + 1
+			p.ascii = high < utf8.RuneSelf
 			return p.s[start:i], nil, nil
 		case c == '\\':
 			return p.escaped(start, i)
@@ -41,6 +48,7 @@ func (p *jsonScan) str() (s string, units []uint16, err error) {
 
 // escaped reads the rest of a string that has its first backslash at i.
 func (p *jsonScan) escaped(start, i int) (string, []uint16, error) {
+	p.ascii = false // or it may be: whoever needs to know looks itself
 	units := utf16.Encode([]rune(p.s[start:i]))
 	for p.pos = i; p.pos < len(p.s); {
 		switch c := p.s[p.pos]; {

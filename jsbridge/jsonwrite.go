@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+	"github.com/dop251/goja/unistring"
 
 	"apiengine/fault"
 )
@@ -30,6 +31,7 @@ type jsonWriter struct {
 	exact  bool           // untouched lazy text is written anew, as JSON.stringify would
 	native bool           // for a native: a BigInt is its digits as text, a buffer base64
 	stack  []*goja.Object // the containers that hold the value being written
+	names  []unistring.String
 
 	replacer goja.Callable
 	allow    []string // keys to write; nil: all
@@ -66,6 +68,11 @@ func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, e
 			}
 			w.buf = append(w.buf, text...)
 			return true, w.sized()
+		}
+	}
+	if isObj && w.replacer == nil {
+		if wrote, err := w.fast(obj); wrote || err != nil {
+			return wrote, err
 		}
 	}
 	if isObj {
@@ -114,38 +121,48 @@ func (w *jsonWriter) unbox(obj *goja.Object) goja.Value {
 }
 
 func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
-	switch {
-	case v == nil || goja.IsUndefined(v):
+	if v == nil {
 		return false, nil
+	}
+	if text, ok := v.(goja.String); ok {
+		w.buf = appendString(w.buf, text)
+		return true, w.sized()
+	}
+	switch v.ExportType() {
+	case typeInt:
+		w.buf = strconv.AppendInt(w.buf, v.ToInteger(), 10)
+		return true, nil
+	case typeFloat:
+		w.double(v)
+		return true, nil
+	case typeBool:
+		w.buf = strconv.AppendBool(w.buf, v.ToBoolean())
+		return true, nil
+	}
+	switch {
 	case goja.IsNull(v):
 		w.buf = append(w.buf, "null"...)
 		return true, nil
-	case goja.IsString(v):
-		w.buf = appendString(w.buf, v.(goja.String))
-		return true, w.sized()
 	case goja.IsBigInt(v) && w.native:
 		w.buf = strconv.AppendQuote(w.buf, v.String())
 		return true, nil
 	case goja.IsBigInt(v):
 		return false, errBigInt
 	}
-	switch v.ExportType() {
-	case typeInt:
-		w.buf = strconv.AppendInt(w.buf, v.ToInteger(), 10)
-	case typeFloat:
-		if f := v.ToFloat(); math.IsNaN(f) || math.IsInf(f, 0) {
-			w.buf = append(w.buf, "null"...)
-		} else if w.native && math.Abs(f) > maxSafeInteger {
-			w.buf = strconv.AppendFloat(w.buf, f, 'e', -1, 64) // all digits would be read as a text
-		} else {
-			w.buf = append(w.buf, v.String()...)
-		}
-	case typeBool:
-		w.buf = strconv.AppendBool(w.buf, v.ToBoolean())
-	default: // a Symbol
-		return false, nil
+	return false, nil // undefined, a Symbol
+}
+
+func (w *jsonWriter) double(v goja.Value) {
+	switch f := v.ToFloat(); {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		w.buf = append(w.buf, "null"...)
+	case w.native && math.Abs(f) > maxSafeInteger:
+		w.buf = strconv.AppendFloat(w.buf, f, 'e', -1, 64) // all digits would be read as a text
+	case math.Abs(f) >= 1e-6 && math.Abs(f) < 1e21:
+		w.buf = strconv.AppendFloat(w.buf, f, 'f', -1, 64)
+	default:
+		w.buf = append(w.buf, v.String()...)
 	}
-	return true, nil
 }
 
 func (w *jsonWriter) sized() error {
@@ -159,24 +176,33 @@ func (w *jsonWriter) container(obj *goja.Object) (bool, error) {
 	if _, ok := goja.AssertFunction(obj); ok {
 		return false, nil
 	}
+	if err := w.enter(obj); err != nil {
+		return false, err
+	}
+	if w.r.m.isArray(obj) {
+		return true, w.leave(w.array(obj))
+	}
+	return true, w.leave(w.object(obj))
+}
+
+// enter notes that obj is being written, leave that it has been.
+func (w *jsonWriter) enter(obj *goja.Object) error {
 	if len(w.stack) >= maxJSONDepth {
-		return false, errDepth
+		return errDepth
 	}
 	if slices.Contains(w.stack, obj) {
-		return false, errCycle
+		return errCycle
 	}
 	w.stack = append(w.stack, obj)
-	var err error
-	if w.r.m.isArray(obj) {
-		err = w.array(obj)
-	} else {
-		err = w.object(obj)
-	}
+	return nil
+}
+
+func (w *jsonWriter) leave(err error) error {
 	w.stack = w.stack[:len(w.stack)-1]
 	if err == nil {
 		err = w.sized()
 	}
-	return true, err
+	return err
 }
 
 func (w *jsonWriter) newline() {
@@ -293,9 +319,8 @@ func (w *jsonWriter) resultError(err error) error {
 }
 
 func appendString(buf []byte, s goja.String) []byte {
-	text := s.String()
-	if !strings.ContainsRune(text, utf8.RuneError) {
-		return appendGoString(buf, text)
+	if out, ok := appendText(buf, s.String()); ok {
+		return out
 	}
 	buf = append(buf, '"')
 	for i := 0; i < s.Length(); i++ {

@@ -1,7 +1,6 @@
 package jsbridge
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -29,7 +28,7 @@ func (r *run) jsonValue(text string, exact bool) (goja.Value, error) {
 	rt := r.m.rt
 	lead := strings.TrimLeft(text, " \t\r\n")
 	if len(text) < lazyFrom || lead == "" || lead[0] != '{' && lead[0] != '[' || !utf8.ValidString(text) {
-		return parseJSON(rt, text, exact)
+		return parseJSON(r.m, text, exact)
 	}
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func (m *machine) fill(target *goja.Object) {
 	delete(m.cur.lazies, l.target)
 	delete(m.cur.lazies, l.proxy)
 	l.traps = goja.ProxyTrapConfig{}
-	p := &jsonScan{s: l.text, rt: m.rt, exact: l.exact, keep: true}
+	p := &jsonScan{s: l.text, m: m, exact: l.exact, keep: true}
 	isArray := target.ClassName() == "Array"
 	if !isArray {
 		p.root = target
@@ -80,11 +79,9 @@ func (m *machine) fill(target *goja.Object) {
 		panic(m.rt.NewTypeError("%s", err.Error()))
 	}
 	if isArray {
-		src := v.(*goja.Object)
-		for i := range src.Get("length").ToInteger() {
-			key := strconv.FormatInt(i, 10)
-			_ = target.Set(key, src.Get(key))
-		}
+		_, from := m.in.list(v.(*goja.Object))
+		_, to := m.in.list(target)
+		*to = *from
 	}
 }
 

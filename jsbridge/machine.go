@@ -41,11 +41,16 @@ type machine struct {
 	preventExtensions goja.Callable
 	hasOwn            goja.Callable
 	freeze            goja.Callable
+	in                *layout
+	objectProto       *goja.Object
+	arrayProto        *goja.Object
+	scratch           []byte // of JSON.stringify
 	start             goja.Callable
 	finish            goja.Callable
 	tryCall           goja.Callable
 	tryBody           func()
 	numeric           goja.Callable
+	primitive         goja.Callable
 	guards            []goja.Value // for instrumented scripts
 	growing           *growth      // the replace that is going on
 }
@@ -66,6 +71,7 @@ func (m *machine) setUp() error {
 	m.preventExtensions = callable(object.Get("preventExtensions"))
 	m.freeze = callable(object.Get("freeze"))
 	m.hasOwn = callable(object.Get("hasOwn"))
+	m.in, m.objectProto, m.arrayProto = m.b.layout, m.prototype("Object"), m.prototype("Array")
 	m.lazyTraps = m.newLazyTraps()
 	m.start = callable(m.native("start", m.startRun))
 	m.finish = callable(m.native("finish", m.finishRun))
@@ -97,7 +103,7 @@ func (m *machine) setUp() error {
 		return err
 	}
 	m.frozen = n.ToInteger()
-	m.numeric = callable(host.Get("numeric"))
+	m.numeric, m.primitive = callable(host.Get("numeric")), callable(host.Get("primitive"))
 	for i := range guardNames {
 		m.guards = append(m.guards, host.Get("guards").(*goja.Object).Get(strconv.Itoa(i)))
 	}
@@ -159,6 +165,7 @@ func (m *machine) serve() {
 			m.b.memory.leave(m)
 			m.b.memory.remove(m)
 			m.b.stuck.Add(-1)
+			r.ended()
 			return // serving.Done was called when m was left
 		}
 		m.done <- struct{}{}

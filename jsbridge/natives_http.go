@@ -35,7 +35,7 @@ func httpFuncs() []Func {
 	var rows []Func
 	for _, name := range []string{"Get", "Post", "Put", "Patch", "Delete"} {
 		rows = append(rows,
-			httpFn(name, name, "sends the request, an address or {Url, GetParam, PostParam, PostParamString, ParamType, Headers, Timeout}, and returns the answer's text",
+			httpFn(name, name, "sends the request, an address or {Url, GetParam, PostParam, PostParamString, ParamType, FilesByteBase64, Headers, Timeout}, and returns the answer's text",
 				func(res HTTPResponse) (any, error) { return text(res.Body), res.Failed }),
 			httpFn(name+"Response", name, "Http."+name+", but returns {StatusCode, Content, Headers, RawBytes (base64), ErrorMessage}", responseObject))
 	}
@@ -85,7 +85,7 @@ func responseObject(res HTTPResponse) (any, error) {
 
 // httpOptions are the options of a verb, in the original platform's spellings too.
 func httpOptions(verb string) []string {
-	known := []string{"Url", "GetParam", "ParamType", "Headers", "Header", "Timeout", "TimeOut", "PostParam", "PostParamString"}
+	known := []string{"Url", "GetParam", "ParamType", "Headers", "Header", "Timeout", "TimeOut", "PostParam", "PostParamString", "FilesByteBase64"}
 	if verb != "Get" && verb != "Post" {
 		known = append(known, verb+"Param", verb+"ParamString")
 	}
@@ -170,10 +170,23 @@ func (r *HTTPRequest) body(name, verb string, fields map[string]json.RawMessage)
 	if contentTypes[kind] == "" {
 		return argErrorf("V8.%s: ParamType must be form, json, xml or binary, not %s", name, kind)
 	}
-	param, raw := first(fields, "PostParam", verb+"Param"), first(fields, "PostParamString", verb+"ParamString")
+	own := verb
+	if verb == "Get" { // GetParam is the query of every verb
+		own = "Post"
+	}
+	param, raw := first(fields, "PostParam", own+"Param"), first(fields, "PostParamString", own+"ParamString")
+	files := first(fields, "FilesByteBase64")
 	switch {
-	case verb == "Get" && (param != nil || raw != nil):
+	case verb == "Get" && (param != nil || raw != nil || files != nil):
 		return argErrorf("V8.%s sends no body; use GetParam", name)
+	case files != nil && (raw != nil || kind != "form"):
+		return argErrorf("V8.%s: FilesByteBase64 goes with PostParam and ParamType form", name)
+	case files != nil:
+		form, err := flat(name, "PostParam", param)
+		if err != nil {
+			return err
+		}
+		return r.files(name, form, files)
 	case param == nil && raw == nil:
 		return nil
 	case param != nil && raw != nil:

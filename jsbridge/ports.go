@@ -38,6 +38,9 @@ type Env struct {
 	Report func(Progress)
 	// Library finds the script of V8.Use by its name, in any case; it is asked once a run.
 	Library func(ctx context.Context, name string) (*Program, error)
+	// Left is told that the run is left behind, before Run returns; the function that it
+	// returns is called when the run has ended after all. nil: nobody wants to know.
+	Left func() (ended func())
 }
 
 // Progress is what V8.Method.UpdateBackgroundTask tells; a nil number was not given.

@@ -126,17 +126,67 @@ func TestAuthorPlacesInLibraries(t *testing.T) {
 	}
 }
 
-// error.stack, which scripts log and send on, has the author's places too.
+// error.stack, which scripts log and send on, has the author's places too, those of a
+// message that is written of it as well.
 func TestStackText(t *testing.T) {
 	b := newBridge(t, Config{})
-	code, want := marked("interface A { x: number }\ntry {\n  (undefined as any).⟦x\n} catch (e) {\n  return String(e.stack)\n}", 4)
-	p, err := Compile(Source{Name: "a.ts", Code: code, Language: "ts", FirstLine: 4})
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range []struct{ name, file, code string }{
+		{"TypeScript", "a.ts", "interface A { x: number }\ntry {\n  (undefined as any).⟦x\n} catch (e) {\n  return String(e.stack)\n}"},
+		{"TypeScript, first line", "a.ts", "try { (undefined as any).⟦x } catch (e) { return e.stack }"},
+		{"TypeScript, other letters", "a.ts", "let s: string = '价格𝒳';\ntry { s = '价格𝒳', (undefined as any).⟦x } catch (e) { return e.stack }"},
+		{"JavaScript", "a.js", "var o;\ntry {\n  o.⟦x\n} catch (e) { return e.stack }"},
+		{"JavaScript, first line", "a.js", "try { undefined.⟦x } catch (e) { return e.stack }"},
+		{"JavaScript, first line thrown", "a.js", "try { throw ⟦new Error('x') } catch (e) { return e.stack }"},
+		{"JavaScript, other letters", "a.js", "var s = '价格𝒳', o; // 价格\n/* 价𝒳格 */ try { s = '价格𝒳' + o.⟦x } catch (e) { return e.stack }"},
+		{"JavaScript, other letters on the first line", "a.js", "var s = '价格𝒳'; try { s = `价格𝒳` + s.no.⟦x } catch (e) { return e.stack }"},
+		{"JavaScript, implicit names", "a.js", "long_name_one = 1; long_name_two = 2; try { null.⟦x } catch (e) { return e.stack }"},
+		{"JavaScript, await", "a.js", "await 1; try { null.⟦x } catch (e) { return e.stack }"},
+		{"JavaScript with guards", "a.js", "var a = [2n], s = '价'; try { Math.max(...a.map(String)); s = 2n * a[0], null.⟦x } catch (e) { return e.stack }"},
+		{"JavaScript in a function", "a.js", "var f = function (o) { return o.⟦x }; try { f() } catch (e) { return e.stack }"},
+		{"lowered JavaScript", "a.js", "for await (const o of [undefined]) { try { o.⟦x } catch (e) { return e.stack } }"},
+	} {
+		for _, first := range []int{1, 2, 3, 9} {
+			t.Run(c.name, func(t *testing.T) {
+				code, want := marked(c.code, first)
+				p, err := Compile(Source{Name: c.file, Code: code, Language: c.file[2:], FirstLine: first})
+				if err != nil {
+					t.Fatal(err)
+				}
+				rep, err := b.Run(t.Context(), p, env())
+				if err != nil || !strings.Contains(rep.Outcome.Text, spot(c.file, want[0])+"(") {
+					t.Errorf("line %d first: %s (%v), want %v", first, rep.Outcome.Text, err, want[0])
+				}
+			})
+		}
 	}
-	rep, err := b.Run(t.Context(), p, env())
-	if err != nil || !strings.Contains(rep.Outcome.Text, spot("a.ts", want[0])+"(") {
-		t.Errorf("%s (%v), want %v", rep.Outcome.Text, err, want[0])
+}
+
+// What does not compile points at the author's place, whoever found it: the scan before, the
+// parser, esbuild or the compiler behind them.
+func TestSyntaxPlaces(t *testing.T) {
+	for _, c := range []struct{ name, file, code string }{
+		{"parser", "a.js", "var a = 1;\nvar b = ⟦*;"},
+		{"parser, first line", "a.js", "var a = ⟦*;"},
+		{"parser, other letters", "a.js", "var s = '价格𝒳', a = ⟦*;"},
+		{"compiler", "a.js", "var a = 1;\nlet b = 1; let ⟦b = 2;"},
+		{"compiler, first line", "a.js", "let b = 1; let ⟦b = 2;"},
+		{"compiler, other letters", "a.js", "let b = '价格𝒳'; let ⟦b = 2;"},
+		{"compiler, break", "a.js", "var s = '价';\nif (s) { ⟦break }"},
+		{"esbuild", "a.ts", "type T = 1;\nlet a: T = ⟦*;"},
+		{"esbuild, first line", "a.ts", "let a: any = ⟦*;"},
+		{"esbuild, other letters", "a.ts", "const s = '价格𝒳', a: any = ⟦*;"},
+		{"esbuild, names", "a.ts", "const s = '价'; let b = 1; let ⟦b = 2;"},
+	} {
+		for _, first := range []int{1, 2, 9} {
+			t.Run(c.name, func(t *testing.T) {
+				code, want := marked(c.code, first)
+				_, err := Compile(Source{Name: c.file, Code: code, Language: c.file[2:], FirstLine: first})
+				var e *SyntaxError
+				if !errors.As(err, &e) || (place{e.Line, e.Column}) != want[0] {
+					t.Errorf("line %d first: %v, want %v", first, err, want[0])
+				}
+			})
+		}
 	}
 }
 

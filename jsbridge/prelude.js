@@ -207,14 +207,36 @@ for (const C of [Array, Date, RegExp, Map, Set, WeakMap, WeakSet, Promise, Strin
 const numeric = x => x++; // what arithmetic takes an object for
 const operand = x => typeof x === 'object' || typeof x === 'function' ? numeric(x) : x;
 host.numeric = numeric;
+// primitive is the language's own ToPrimitive, so that a guard sees what will be used.
+const isObject = x => typeof x === 'object' ? x !== null : typeof x === 'function';
+const { apply } = Reflect, { toPrimitive } = Symbol;
+const primitive = (x, hint) => {
+  if (!isObject(x)) return x;
+  const own = x[toPrimitive];
+  if (own !== undefined && own !== null) {
+    const v = apply(own, x, [hint]);
+    if (!isObject(v)) return v;
+  } else {
+    let f = x.valueOf, v = x;
+    if (typeof f === 'function' && !isObject(v = apply(f, x, []))) return v;
+    if (typeof (f = x.toString) === 'function' && !isObject(v = apply(f, x, []))) return v;
+  }
+  throw new TypeError('Cannot convert object to primitive value');
+};
+host.primitive = primitive;
 const rest = Symbol('rest');
 Object.defineProperty(Object.prototype, rest, { get: host.restOf, enumerable: false });
 const less = { '<': (a, b) => a < b, '>': (a, b) => a > b, '<=': (a, b) => a <= b, '>=': (a, b) => a >= b };
 host.guards = [host['%args'], host['%own'], rest, host['%big'],
   (a, b) => { a = operand(a); b = operand(b); host.limitPower(a, b); return a ** b; },
   n => { n = operand(n); host.limitShift(n); return n; },
-  (a, b) => { host.limitCompare(a, b); return a == b; },
-  (a, b, op) => { host.limitCompare(a, b); return less[op](a, b); }];
+  (a, b) => {
+    if (isObject(a)) { if (!isObject(b) && b !== undefined && b !== null) a = primitive(a, 'default'); } else if (isObject(b) && a !== undefined && a !== null) b = primitive(b, 'default');
+    host.limitCompare(a, b);
+    return a == b;
+  },
+  (a, b, op) => { a = primitive(a, 'number'); b = primitive(b, 'number'); host.limitCompare(a, b); return less[op](a, b); },
+  (n, shift) => { n = operand(n); host.limitStep(n, shift); return n; }];
 
 const done = new Set(), todo = [];
 const visit = x => {
@@ -239,7 +261,7 @@ freeze(generator); freeze(asyncFn);
 freeze([][Symbol.iterator]()); freeze(''[Symbol.iterator]()); freeze(new Map()[Symbol.iterator]()); freeze(new Set()[Symbol.iterator]());
 freeze('a'.matchAll(/a/g)); freeze((function* () {})());
 for (const o of behind) freeze(o);
-freeze(host.guards); freeze(less); freeze(numeric); freeze(operand);
+freeze(host.guards); freeze(less); freeze(numeric); freeze(operand); freeze(primitive); freeze(isObject);
 for (const o of host.frozen) freeze(o);
 freeze(G);
 Object.freeze(G);

@@ -60,6 +60,7 @@ type run struct {
 	failure  error                 // why the run was interrupted from inside
 	killed   atomic.Pointer[error] // why it was ended from another goroutine
 	heap     int64                 // the process's heap when it began
+	ended    func()                // called when the run that was left behind has ended; set before it is
 
 	report Report
 	err    error

@@ -12,6 +12,9 @@ import (
 // maxBigInt bounds a BigInt that is multiplied, raised, shifted or read from a text.
 const maxBigInt = 64 << 10 // bits
 
+// maxStep bounds what a step such as a[f()] *= b adds to a BigInt that nobody looks at.
+const maxStep = 1 << 10 // bits
+
 // maxBigDigits are the digits of the longest text that becomes a BigInt, in any base.
 const maxBigDigits = maxBigInt
 
@@ -78,6 +81,11 @@ func (m *machine) installSizes() error {
 	for _, name := range []string{"match", "matchAll", "search"} {
 		g.beforeOf(text, name, pattern)
 	}
+	g.beforeFunc(g.get("parseFloat"), func(call goja.FunctionCall) {
+		if length(call.Argument(0)) > maxString/4 && goja.IsString(call.Argument(0)) {
+			m.tooLarge("parseFloat", maxString/4, "characters")
+		}
+	})
 	m.hookReplace(&g)
 	m.hookBigInts(&g)
 	return g.err
@@ -153,36 +161,41 @@ func (m *machine) hookBigInts(g *hooks) {
 			panic(m.rt.NewTypeError("a script that works with BigInts must name BigInt, or have one as a literal"))
 		}
 	}
-	text := func(call goja.FunctionCall) {
-		named(call)
-		for _, v := range call.Arguments {
-			m.limitBigText(v)
+	// text looks at the arguments up to last that become a BigInt or a number.
+	text := func(last int) func(goja.FunctionCall) {
+		return func(call goja.FunctionCall) {
+			named(call)
+			for i, v := range call.Arguments[:min(last+1, len(call.Arguments))] {
+				if obj, ok := v.(*goja.Object); ok {
+					v = mustCall(m.primitive, goja.Undefined(), obj, m.rt.ToValue("number"))
+					call.Arguments[i] = v
+				}
+				m.limitBigText(v)
+			}
 		}
 	}
-	g.beforeFunc(g.get("BigInt"), text)
+	g.beforeFunc(g.get("BigInt"), text(0))
 	for _, name := range []string{"asIntN", "asUintN"} {
 		g.before("BigInt", name, func(call goja.FunctionCall) {
 			if bits := call.Argument(0); !goja.IsBigInt(bits) && bits.ToInteger() > maxBigInt {
 				m.tooLarge("BigInt."+name, maxBigInt, "bits")
 			}
-			text(call)
+			text(1)(call)
 		})
 	}
+	// A text that is assigned to an element becomes a BigInt in a step that nothing guards.
 	for _, name := range []string{"BigInt64Array", "BigUint64Array"} {
-		g.beforeFunc(g.get(name), text)
+		g.beforeFunc(g.get(name), func(goja.FunctionCall) {
+			if m.cur != nil {
+				panic(m.rt.NewTypeError(name + " is not offered: keep BigInts in an array; setBigInt64 of a DataView writes their bytes"))
+			}
+		})
 	}
-	typed := g.get("BigInt64Array").Prototype()
-	long := func(call goja.FunctionCall) {
-		for _, v := range call.Arguments {
-			m.limitBigText(v)
-		}
+	for _, name := range []string{"getBigInt64", "getBigUint64"} {
+		g.beforeOf(m.prototype("DataView"), name, text(0))
 	}
-	g.beforeOf(typed, "of", long)
-	for _, name := range []string{"fill", "with"} {
-		g.beforeOf(typed.Get("prototype").(*goja.Object), name, long)
-	}
-	for _, name := range []string{"getBigInt64", "getBigUint64", "setBigInt64", "setBigUint64"} {
-		g.beforeOf(m.prototype("DataView"), name, text)
+	for _, name := range []string{"setBigInt64", "setBigUint64"} {
+		g.beforeOf(m.prototype("DataView"), name, text(1))
 	}
 }
 
@@ -243,6 +256,17 @@ func (m *machine) setGuards(host *goja.Object) {
 			if n := v.Export().(*big.Int); !n.IsInt64() || n.Int64() > maxBigInt || n.Int64() < -maxBigInt {
 				m.tooLarge("BigInt", maxBigInt, "bits")
 			}
+		}
+		return goja.Undefined()
+	}))
+	_ = host.Set("limitStep", m.native("step", func(call goja.FunctionCall) goja.Value {
+		v := call.Argument(0)
+		if !goja.IsBigInt(v) {
+			return goja.Undefined()
+		}
+		n := v.Export().(*big.Int)
+		if shift := call.Argument(1).ToBoolean(); !shift && n.BitLen() > maxStep || shift && n.CmpAbs(big.NewInt(maxStep)) > 0 {
+			m.tooLarge("BigInt", maxStep, "bits in one step on this target; write a = a * b")
 		}
 		return goja.Undefined()
 	}))

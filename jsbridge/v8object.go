@@ -110,7 +110,7 @@ func (r *run) frozenJSON(text json.RawMessage) (goja.Value, error) {
 	v, err := r.m.rt.NewObject(), error(nil)
 	if len(text) > 0 {
 		var parsed goja.Value
-		if parsed, err = parseJSON(r.m.rt, string(text), true); err != nil {
+		if parsed, err = parseJSON(r.m, string(text), true); err != nil {
 			return nil, err
 		}
 		obj, ok := parsed.(*goja.Object)

@@ -1,0 +1,2 @@
+// expect: script_error timeout limit_memory limit_regex
+({ valueOf: function () { return 1n; } }) >= { valueOf: function () { return '9'.repeat(1 << 23); } };
