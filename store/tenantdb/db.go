@@ -43,6 +43,10 @@ type Guard struct {
 	// and no idle time in the transaction lasts beyond it, even when this process stalls.
 	// Zero: no such limits.
 	Until time.Time
+	// Connect bounds the wait for a connection on PostgreSQL: a run that holds another one
+	// must give up (overloaded) rather than stand still with all the others that wait for
+	// theirs. 0: as long as ctx lasts.
+	Connect time.Duration
 }
 
 // valid refuses a claim that nothing could be compared with: a mistake of the caller's.

@@ -71,9 +71,9 @@ func (b *pgBackend) begin(ctx context.Context, g Guard) (session, error) {
 }
 
 func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) {
-	conn, err := b.pool.Acquire(ctx)
+	conn, err := b.connection(ctx, g)
 	if err != nil {
-		return nil, pgError(ctx, g.Until, err)
+		return nil, err
 	}
 	// One row may be a gigabyte: it is refused before it is read. bytea comes at twice its size.
 	conn.Conn().PgConn().Frontend().SetMaxBodyLen(2*b.maxBytes + 1<<20)
@@ -99,6 +99,23 @@ func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) 
 		return nil, err
 	}
 	return s, nil
+}
+
+// connection takes a connection from the pool.
+func (b *pgBackend) connection(ctx context.Context, g Guard) (*pgxpool.Conn, error) {
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if g.Connect > 0 {
+		waiting, cancel = context.WithTimeout(ctx, g.Connect)
+	}
+	defer cancel()
+	conn, err := b.pool.Acquire(waiting)
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() == nil && waiting.Err() != nil:
+		return nil, fault.Wrap(fault.Overloaded, err, "every connection to the database is taken, and this run holds one already")
+	}
+	return nil, pgError(ctx, g.Until, err)
 }
 
 // usableSettings refuses a server whose settings would make text mean something else than
