@@ -85,6 +85,7 @@ type session interface {
 type statement struct {
 	sqltext.Statement
 	platform bool // ours, not a script's: no savepoint, no questions
+	reads    bool // and may not change anything
 	own      bool // on the platform's tables, which a script's statement cannot see; implies platform
 }
 

@@ -3,6 +3,7 @@ package tenantdb
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -232,19 +233,14 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *ro
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
 	s.wrote = s.wrote || st.Effect != sqltext.Reads
 	before, after := s.around(st)
-	for _, q := range []*pgStatement{before, &q, after} {
-		if q != nil {
-			p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
-		}
+	all := slices.Concat(before, []pgStatement{q}, after)
+	for _, q := range all {
+		p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
 	}
 	if err := p.Sync(); err != nil {
-		return 0, s.failed(ctx, err)
+		return 0, s.failed(ctx, st, err)
 	}
-	at, n := 0, 1
-	if before != nil {
-		at, n = 1, 3
-	}
-	changed, err := pgRows(p, w, at, n)
+	changed, err := pgRows(p, w, len(before), len(all))
 	if fault.Of(err) == fault.LimitOutput {
 		s.dead = err
 		cancel() // stops the query and drops the connection
@@ -252,7 +248,7 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *ro
 		return 0, err
 	}
 	if err = errors.Join(err, p.Close()); err != nil {
-		return 0, s.failed(ctx, err)
+		return 0, s.failed(ctx, st, err)
 	}
 	if status := s.conn.Conn().PgConn().TxStatus(); status != 'T' {
 		s.dead = fault.New(fault.ScriptError, "the statement ended the transaction, which is not allowed")
@@ -261,16 +257,26 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *ro
 	return changed, nil
 }
 
-// around is what goes with a statement in its flush; nil: nothing.
-func (s *pgSession) around(st statement) (before, after *pgStatement) {
+// pgReadOnly makes what follows read only, functions and row locks included, until the
+// savepoint that it stands in is released or gone back to; nothing can take it back before.
+const (
+	pgReadOnly  = "SET LOCAL transaction_read_only = on"
+	pgReadsOnly = "25006" // what a statement that writes then fails with
+)
+
+// around is what goes with a statement in its flush.
+func (s *pgSession) around(st statement) (before, after []pgStatement) {
 	switch {
 	case st.own:
-		in, out := s.b.mode(s.b.own, s.b.self), s.b.mode(s.b.path, s.b.role)
-		return &in, &out
+		return []pgStatement{s.b.mode(s.b.own, s.b.self)}, []pgStatement{s.b.mode(s.b.path, s.b.role)}
 	case st.platform:
 		return nil, nil
 	}
-	return &pgStatement{sql: savepointSet + stmtSavepoint}, &pgStatement{sql: savepointRelease + stmtSavepoint}
+	before = []pgStatement{{sql: savepointSet + stmtSavepoint}}
+	if st.reads {
+		before = append(before, pgStatement{sql: pgReadOnly})
+	}
+	return before, []pgStatement{{sql: savepointRelease + stmtSavepoint}}
 }
 
 // pgRows reads the answers to the n statements of run, of which the one at position at counts.
@@ -326,8 +332,11 @@ func pgResult(r *pgconn.ResultReader, w *rowWriter) error {
 }
 
 // failed classifies the error of a script's statement and goes back to before it.
-func (s *pgSession) failed(ctx context.Context, cause error) error {
+func (s *pgSession) failed(ctx context.Context, st statement, cause error) error {
 	err := pgError(ctx, s.until, cause)
+	if e := new(pgconn.PgError); st.reads && errors.As(cause, &e) && e.Code == pgReadsOnly && ctx.Err() == nil {
+		err = &SQLError{Msg: onlyReads, Code: e.Code, Cause: cause}
+	}
 	if e := new(pgproto3.ExceededMaxBodyLenErr); errors.As(cause, &e) {
 		err = tooLarge("bytes", s.b.maxBytes)
 	}
