@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -110,4 +111,11 @@ func (f *frame) landed(name string) {
 		f.scope.own = true
 		f.scope.announce(f)
 	}
+}
+
+// unknownOwn reports a commit of which nobody knows whether it landed, unless it is that of a
+// named database: then the tenant's own was rolled back.
+func unknownOwn(err error) bool {
+	c := new(CommitError)
+	return fault.Of(err) == fault.OutcomeUnknown && !(errors.As(err, &c) && c.Database != "")
 }

@@ -161,7 +161,7 @@ func (f *frame) settle(ctx context.Context, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
 	defer cancel()
-	kept := o.recorded && f.scope != nil && f.scope.own || fault.Of(err) == fault.OutcomeUnknown
+	kept := o.recorded && f.scope != nil && f.scope.own || unknownOwn(err)
 	if err := o.attempt.End(ctx, kept); err != nil {
 		f.tree.e.cfg.Log.Warn("an Idempotency-Key could not be given back and is free when its lease ends", "execution", f.x.ID, "error", err)
 	}

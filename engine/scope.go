@@ -178,7 +178,8 @@ func (f *frame) undo(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
 	var failed error
-	for name, t := range f.scope.txs {
+	for _, name := range f.scope.commitOrder() {
+		t := f.scope.txs[name]
 		save, mine := f.saves[t]
 		switch {
 		case f.owner, mine && save == "":
