@@ -68,10 +68,15 @@ func (s session) with(ctx context.Context, do func(Tx) error) error {
 		return errors.Join(err, t.tx.Rollback(ctx))
 	}
 	if err := t.tx.Commit(ctx); err != nil {
+		if s.name != "" {
+			return &CommitError{Database: s.name, Cause: err}
+		}
 		return err
 	}
 	s.f.x.Committed = true
-	s.f.scope.announce(s.f)
+	if s.name == "" {
+		s.f.scope.announce(s.f)
+	}
 	return nil
 }
 

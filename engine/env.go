@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"apiengine/jsbridge"
@@ -23,7 +24,7 @@ func (f *frame) env() *jsbridge.Env {
 		Limits: jsbridge.Limits{Deadline: f.deadline.Add(time.Duration(f.depth())), Depth: f.depth()},
 		Secret: f.secret,
 		Cache:  f.cache(),
-		DB:     func(name string) (jsbridge.Database, error) { return session{f: f, name: name}, nil },
+		DB:     func(name string) (jsbridge.Database, error) { return session{f: f, name: strings.ToLower(name)}, nil },
 		DBRead: func() (jsbridge.Database, error) { return session{f: f, reads: true}, nil },
 		Outbox: mailbox{f},
 		Tasks:  taskBox{f},

@@ -141,8 +141,8 @@ func (d *desk) SysConfig(string) json.RawMessage                       { return 
 func (d *desk) Secret(context.Context, string, string) (string, error) { return "", nil }
 func (d *desk) For(string) jsbridge.Cache                              { return d.cache }
 func (d *desk) Stage(string) engine.Staged                             { return staged{cache.NewStaged(d.cache), d} }
-func (d *desk) Open(context.Context, string, string) (engine.Database, error) {
-	return database{d}, nil
+func (d *desk) Open(_ context.Context, _, name string) (engine.Database, error) {
+	return database{d, name}, nil
 }
 
 type staged struct {
@@ -169,7 +169,15 @@ func (s staged) Invalidate(ctx context.Context) error {
 	return s.Staged.Invalidate(ctx)
 }
 
-type database struct{ d *desk }
+type database struct {
+	d    *desk
+	name string // of V8.Dbs
+}
+
+// note adds the name of a named database to an event.
+func (b database) note(event string) error {
+	return b.d.note(strings.TrimSuffix(event+":"+b.name, ":"))
+}
 
 func (b database) Serial() bool { return false }
 
@@ -178,14 +186,14 @@ func (b database) Begin(_ context.Context, g engine.Guard) (engine.Tx, error) {
 	if g.Key != "" {
 		event = "begin+guard"
 	}
-	if err := b.d.note(event); err != nil {
+	if err := b.note(event); err != nil {
 		return nil, err
 	}
-	return tx(b), nil
+	return tx{b}, nil
 }
 
 func (b database) Claim(_ context.Context, c engine.Claim) (engine.Attempt, *engine.Answer, error) {
-	return attempt(b), b.d.kept, b.d.note("claim")
+	return attempt{b.d}, b.d.kept, b.d.note("claim")
 }
 
 type attempt struct{ d *desk }
@@ -199,30 +207,30 @@ func (a attempt) End(_ context.Context, kept bool) error {
 	return a.d.note("free")
 }
 
-type tx struct{ d *desk }
+type tx struct{ database }
 
 func (t tx) Complete(context.Context, engine.Attempt, engine.Answer) error {
-	return t.d.note("record")
+	return t.note("record")
 }
 
-func (t tx) Guard(context.Context, engine.Guard) error { return t.d.note("guard") }
+func (t tx) Guard(context.Context, engine.Guard) error { return t.note("guard") }
 func (t tx) Reader() engine.Queries                    { return t }
 func (t tx) Exec(context.Context, string, map[string]any) (int64, error) {
-	return 1, t.d.note("exec")
+	return 1, t.note("exec")
 }
 func (t tx) Query(context.Context, string, map[string]any) (json.RawMessage, int, error) {
-	return json.RawMessage("[]"), 0, t.d.note("query")
+	return json.RawMessage("[]"), 0, t.note("query")
 }
 func (t tx) Scalar(context.Context, string, map[string]any) (json.RawMessage, error) {
-	return json.RawMessage("1"), t.d.note("scalar")
+	return json.RawMessage("1"), t.note("scalar")
 }
 func (t tx) Form(context.Context, engine.Form) (jsbridge.FormResult, error) {
-	return jsbridge.FormResult{}, t.d.note("form")
+	return jsbridge.FormResult{}, t.note("form")
 }
-func (t tx) Send(context.Context, engine.Message) (bool, error) { return true, t.d.note("send") }
-func (t tx) Once(context.Context, string) (bool, error)         { return true, t.d.note("once") }
-func (t tx) Savepoint(context.Context) (string, error)          { return "s", t.d.note("savepoint") }
-func (t tx) RollbackTo(context.Context, string) error           { return t.d.note("rollback-to") }
-func (t tx) ReleaseSavepoint(context.Context, string) error     { return t.d.note("keep") }
-func (t tx) Commit(context.Context) error                       { return t.d.note("commit") }
-func (t tx) Rollback(context.Context) error                     { return t.d.note("rollback") }
+func (t tx) Send(context.Context, engine.Message) (bool, error) { return true, t.note("send") }
+func (t tx) Once(context.Context, string) (bool, error)         { return true, t.note("once") }
+func (t tx) Savepoint(context.Context) (string, error)          { return "s", t.note("savepoint") }
+func (t tx) RollbackTo(context.Context, string) error           { return t.note("rollback-to") }
+func (t tx) ReleaseSavepoint(context.Context, string) error     { return t.note("keep") }
+func (t tx) Commit(context.Context) error                       { return t.note("commit") }
+func (t tx) Rollback(context.Context) error                     { return t.note("rollback") }

@@ -161,7 +161,7 @@ func (f *frame) settle(ctx context.Context, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime)
 	defer cancel()
-	kept := o.recorded && f.scope != nil && f.scope.committed || fault.Of(err) == fault.OutcomeUnknown
+	kept := o.recorded && f.scope != nil && f.scope.own || unknownOwn(err)
 	if err := o.attempt.End(ctx, kept); err != nil {
 		f.tree.e.cfg.Log.Warn("an Idempotency-Key could not be given back and is free when its lease ends", "execution", f.x.ID, "error", err)
 	}
@@ -174,8 +174,10 @@ func (e *Engine) keepUnknown(ctx context.Context, f *frame, err error) {
 		Evidence() json.RawMessage
 	}
 	if e.cfg.Unknown != nil && fault.Of(err) == fault.OutcomeUnknown && errors.As(err, &u) {
+		at := new(CommitError)
+		errors.As(err, &at)
 		e.cfg.Unknown(context.WithoutCancel(ctx), Unknown{Execution: f.x.ID, Tenant: f.call.Tenant, Caller: f.call.Caller.ID,
-			At: time.Now(), Evidence: u.Evidence()})
+			At: time.Now(), Evidence: u.Evidence(), Database: at.Database, Before: f.x.Committed, Rest: at.Rest})
 	}
 }
 
@@ -184,6 +186,9 @@ type Unknown struct {
 	Execution, Tenant, Caller string
 	At                        time.Time
 	Evidence                  json.RawMessage // by which the database can be asked later
+	Database                  string          // which one: of V8.Dbs, or empty, the tenant's own
+	Before                    bool            // other transactions of the run had been committed
+	Rest                      bool            // others were to be committed after it, and are rolled back
 }
 
 // fingerprint is the same for two requests that ask for the same: method, parameters in

@@ -32,6 +32,9 @@ type Guard struct {
 	Token int64
 	Owner string
 	Until time.Time // end of the run's budget
+	// Connect bounds the wait for a connection, of a run that holds another; 0: it lasts as
+	// long as ctx does.
+	Connect time.Duration
 }
 
 // Tx is a transaction. Its errors carry the Kinds stale_fence, store_unavailable,

@@ -24,7 +24,8 @@ type scope struct {
 	posted    bool             // messages go out with the commit
 	ordered   []string         // tasks begin with the commit, if they are kept at all
 	parcel    lockwrap.Effects // staged writes that the release of the lock shall apply
-	committed bool             // what was to be kept has been, under locks that were checked
+	committed bool             // what was to be kept has been, or a part of it, under locks that were checked
+	own       bool             // the transaction on the tenant's own database has been committed
 }
 
 type taken struct {
@@ -107,6 +108,9 @@ func (f *frame) begin(ctx context.Context, db Database) (*txn, error) {
 	if ls := f.tree.leases; len(ls) > 0 {
 		first, t.guarded = guardOf(ls[0], f.scope.until), 1
 	}
+	if f.scope.holds() {
+		first.Connect = furtherConnection
+	}
 	var err error
 	if t.tx, err = db.Begin(ctx, first); err != nil {
 		return nil, err
@@ -174,7 +178,8 @@ func (f *frame) undo(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
 	var failed error
-	for name, t := range f.scope.txs {
+	for _, name := range f.scope.commitOrder() {
+		t := f.scope.txs[name]
 		save, mine := f.saves[t]
 		switch {
 		case f.owner, mine && save == "":
@@ -207,17 +212,11 @@ func (f *frame) commit(ctx context.Context) error {
 	if len(f.scope.txs) == 0 {
 		return nil
 	}
-	for _, name := range sortedKeys(f.scope.txs) {
-		t := f.scope.txs[name]
-		delete(f.scope.txs, name)
-		if err := t.tx.Commit(ctx); err != nil {
-			if f.scope.staged != nil && (f.scope.committed || fault.Of(err) == fault.OutcomeUnknown) {
-				f.invalidate(ctx, err) // something has landed, or may have: what the cache holds may be old
-			}
-			return f.undo(ctx, err)
+	if err := f.commitAll(ctx); err != nil {
+		if f.scope.staged != nil && (f.scope.committed || fault.Of(err) == fault.OutcomeUnknown) {
+			f.invalidate(ctx, err) // something has landed, or may have: what the cache holds may be old
 		}
-		f.scope.committed, f.x.Committed = true, true
-		f.scope.announce(f)
+		return f.undo(ctx, err)
 	}
 	return nil
 }

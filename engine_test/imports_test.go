@@ -44,7 +44,7 @@ var arrows = map[string][]string{
 	"examples":        {},
 
 	"internal/app": {"fault", "budget", "migrations", "lockwrap", "lockwrap/embedded", "lockwrap/redis", "lockwrap/postgres", "lockwrap/etcd", "apis", "store",
-		"store/tenantdb", "cache", "jsbridge", "engine", "tasks", "outbox", "egress", "server", "internal/client", "lint", "examples"},
+		"store/tenantdb", "cache", "jsbridge", "engine", "tasks", "outbox", "egress", "server", "internal/client", "lint", "examples", "nearest"},
 	"cmd/apiengine": {"internal/app"},
 
 	"internal/testserver": {},

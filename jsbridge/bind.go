@@ -239,6 +239,14 @@ type argValue struct {
 
 func (a argValue) missing() bool { return goja.IsUndefined(a.v) || goja.IsNull(a.v) }
 
+// database is the <name> of V8.Dbs.<name>; empty for anything else.
+func (a argValue) database() string {
+	if h, ok := a.r.stateOf(a.v).(*dbHandle); ok {
+		return h.name
+	}
+	return ""
+}
+
 func (a argValue) json() (json.RawMessage, error) {
 	w := jsonWriter{r: a.r, max: maxStringify, native: true}
 	wrote, err := w.write(goja.Undefined(), "", a.v)

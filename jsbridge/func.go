@@ -44,6 +44,7 @@ type Call struct {
 //	[]byte                         a string, as UTF-8, or a buffer
 //	time.Duration                  a ttl: seconds, or 'd.HH:mm:ss'
 //	ignored                        anything at all
+//	inDatabase, orDatabase         V8.Dbs.<name>; anything at all, or what any takes
 //
 // The tag `js:"name"` names the argument in messages; `js:"name,optional"` lets it be
 // missing, undefined or null, and then the field keeps its zero value.
@@ -72,6 +73,16 @@ func hostFn[In any](name, doc string, f func(c *Call, in In) (any, error)) Func 
 // ignored is an argument that is accepted and means nothing, as V8.DbTrans does.
 type ignored struct{}
 
+// inDatabase is an argument in the place of V8.DbTrans: V8.Dbs.<name> gives its name, anything
+// else means nothing. orDatabase is one that may stand there, or is what it is.
+type (
+	inDatabase struct{ name string }
+	orDatabase struct {
+		value    any
+		database string
+	}
+)
+
 // jsArg is one argument of a call, still a JS value behind the methods.
 type jsArg interface {
 	// plain gives nil, bool, int64, float64, string, []byte for buffers, or json.RawMessage
@@ -82,6 +93,8 @@ type jsArg interface {
 	// bytes gives a string's UTF-8, or the content of a buffer.
 	bytes() ([]byte, error)
 	missing() bool
+	// database is the <name> of V8.Dbs.<name>; empty for anything else.
+	database() string
 }
 
 type argPlan []argField
@@ -119,6 +132,8 @@ var (
 	typeBytes    = reflect.TypeFor[[]byte]()
 	typeDuration = reflect.TypeFor[time.Duration]()
 	typeIgnored  = reflect.TypeFor[ignored]()
+	typeInDB     = reflect.TypeFor[inDatabase]()
+	typeOrDB     = reflect.TypeFor[orDatabase]()
 	typeAny      = reflect.TypeFor[any]()
 )
 
@@ -177,6 +192,19 @@ func (f argField) set(a jsArg, dst reflect.Value) error {
 	case typeBytes:
 		b, err := a.bytes()
 		dst.SetBytes(b)
+		return err
+	case typeInDB:
+		dst.Set(reflect.ValueOf(inDatabase{a.database()}))
+		return nil
+	case typeOrDB:
+		o := orDatabase{database: a.database()}
+		if o.database != "" {
+			dst.Set(reflect.ValueOf(o))
+			return nil
+		}
+		v, err := a.plain()
+		o.value = v
+		dst.Set(reflect.ValueOf(o))
 		return err
 	}
 	v, err := a.plain()

@@ -75,6 +75,17 @@ func KnownNames() *Names {
 	return n
 }
 
+// NamesDatabase reports whether V8.Dbs can have a database of this name: some are looked up
+// by the language itself on any object.
+func NamesDatabase(name string) bool {
+	for silent := range silentNames {
+		if strings.EqualFold(name, silent) {
+			return false
+		}
+	}
+	return true
+}
+
 // databaseNames are the names of the tenant's own database.
 var databaseNames = []string{"Db", "DbTrans", "DbRead"}
 

@@ -56,7 +56,7 @@ func (c *Call) database(h dbHandle) (Database, error) {
 
 func dbFuncs() []Func {
 	return []Func{
-		Fn("Db.FromSql", "begins a statement; values come by AddInParameter, never in the text",
+		Fn("Db.FromSql", "begins a statement, with V8.Dbs.<name> in the place of V8.Db in that database; values come by AddInParameter, never in the text",
 			func(c *Call, in struct {
 				SQL string `js:"sql"`
 			}) (any, error) {

@@ -1,26 +1,27 @@
 package jsbridge
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
 )
 
 type formArgs struct {
-	Table   any `js:"table"`
-	Options any `js:"options,optional"`
-	Trans   ignored
+	Table   any        `js:"table"`
+	Options orDatabase `js:"options,optional"`
+	Trans   inDatabase `js:"trans,optional"`
 }
 
 // formFn is a FormEngine row in both call forms: (table, options[, V8.DbTrans]) and
-// ({FormEngineKey, ...}[, V8.DbTrans]).
+// ({FormEngineKey, ...}[, V8.DbTrans]). V8.Dbs.<name> in the place of V8.DbTrans runs it there.
 func formFn(op, doc string) Func {
 	return hostFn("FormEngine."+op, doc, func(c *Call, in formArgs) (any, error) {
-		table, options, err := keyAndObject("FormEngine."+op, "FormEngineKey", in.Table, in.Options)
+		table, options, err := keyAndObject("FormEngine."+op, "FormEngineKey", in.Table, in.Options.value)
 		if err != nil {
 			return nil, err
 		}
-		db, err := c.database(dbHandle{})
+		db, err := c.database(dbHandle{name: cmp.Or(in.Trans.name, in.Options.database)})
 		if err != nil {
 			return nil, err
 		}
@@ -37,12 +38,12 @@ func (c *Call) form(db Database, op, table string, options json.RawMessage) (any
 // and ([{FormEngineKey, ...}, ...][, trans]).
 func batchFn(op, doc string) Func {
 	return hostFn("FormEngine."+op, doc, func(c *Call, in struct {
-		Table any `js:"table"`
-		Rows  any `js:"rows,optional"`
-		Trans ignored
+		Table any        `js:"table"`
+		Rows  orDatabase `js:"rows,optional"`
+		Trans inDatabase `js:"trans,optional"`
 	}) (any, error) {
 		table, _ := in.Table.(string)
-		rows := in.Rows
+		rows := in.Rows.value
 		if _, named := in.Table.(string); !named {
 			rows = in.Table // what follows is V8.DbTrans
 		}
@@ -50,7 +51,7 @@ func batchFn(op, doc string) Func {
 		if !ok || !strings.HasPrefix(string(list), "[") {
 			return nil, argErrorf("V8.FormEngine.%s takes a table and an array of rows, or an array of rows with FormEngineKey", op)
 		}
-		db, err := c.database(dbHandle{})
+		db, err := c.database(dbHandle{name: cmp.Or(in.Trans.name, in.Rows.database)})
 		if err != nil {
 			return nil, err
 		}

@@ -103,7 +103,7 @@ func (w *typesWriter) v8() {
 		fmt.Fprintf(&w.b, "  /** %s */\n  %s%s: %s;\n", p.doc, readonly, p.name, propertyType(p.name))
 	}
 	w.b.WriteString("  readonly Limits: { RemainingMs: number; Depth: number; MaxStack: number; HostCalls: number; MaxHostCalls: number; MaxResultBytes: number; MaxConsoleBytes: number };\n")
-	w.b.WriteString("  readonly Db: V8Database;\n  readonly DbTrans: V8Database;\n  /** V8.Db for what changes nothing: ExecuteNonQuery and statements that write are refused */\n  readonly DbRead: V8Database;\n  readonly Dbs: Record<string, V8Database>;\n")
+	w.b.WriteString("  readonly Db: V8Database;\n  readonly DbTrans: V8Database;\n  /** V8.Db for what changes nothing: ExecuteNonQuery and statements that write are refused */\n  readonly DbRead: V8Database;\n  /** other databases of the tenant, by name; each has a transaction of its own, which is committed before that of V8.Db */\n  readonly Dbs: Record<string, V8Database>;\n")
 	w.methods("  ", w.spaces["V8"])
 	for _, space := range slices.Sorted(maps.Keys(w.spaces)) {
 		if space == "V8" || space == "." {
@@ -162,9 +162,9 @@ func (f argField) typescript() string {
 		return "string | Uint8Array | ArrayBuffer"
 	case typeDuration:
 		return "number | string"
-	case typeIgnored:
+	case typeIgnored, typeInDB:
 		return "unknown"
-	case typeAny, typeRaw:
+	case typeAny, typeRaw, typeOrDB:
 		return "any"
 	}
 	switch wanted(f.typ.Kind()) {

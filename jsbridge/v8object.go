@@ -202,7 +202,7 @@ func (r *run) lockValue() (goja.Value, error) {
 // namedDatabase is the get trap of V8.Dbs. The name is checked at the first statement.
 func (m *machine) namedDatabase(_ *goja.Object, name string, _ goja.Value) goja.Value {
 	r := m.cur
-	if silentNames[name] {
+	if name == "" || silentNames[name] { // an empty name is V8.Db's
 		return goja.Undefined()
 	}
 	if v, ok := r.dbObjs[name]; ok {

@@ -86,6 +86,9 @@ func (s *Server) adminRoutes() []route {
 	if a.Egress != nil {
 		all = append(all, egressRoutes(a.Egress)...)
 	}
+	if a.Databases != nil {
+		all = append(all, databaseRoutes(a.Databases)...)
+	}
 	if a.Locks != nil {
 		all = append(all, lockRoutes(a.Locks)...)
 	}

@@ -81,16 +81,17 @@ func (f fakePlanner) Plan(_ context.Context, q server.PlanQuery) (any, error) {
 	return map[string]any{"LeaseMs": 30000}, nil
 }
 
-type fakeSQL struct{}
+type fakeSQL struct{ *said }
 
-func (fakeSQL) Statement(_ context.Context, tenant, sql string) (server.SQLAnswer, error) {
+func (f fakeSQL) Statement(_ context.Context, r server.SQLRequest) (server.SQLAnswer, error) {
+	f.say("sql %s%s %s", r.Tenant, strings.TrimSuffix("."+r.Database, "."), r.SQL)
 	return server.SQLAnswer{Columns: []string{"a"}, Rows: []json.RawMessage{json.RawMessage(`[1]`)}}, nil
 }
 
 type fakeSchema struct{ *said }
 
-func (f fakeSchema) Apply(_ context.Context, tenant string, files []server.SchemaFile) ([]string, error) {
-	f.say("schema %s %v", tenant, files)
+func (f fakeSchema) Apply(_ context.Context, r server.SchemaRequest) ([]string, error) {
+	f.say("schema %s%s %v", r.Tenant, strings.TrimSuffix("."+r.Database, "."), r.Files)
 	return nil, nil
 }
 
@@ -149,8 +150,25 @@ func (f fakeSecrets) Delete(_ context.Context, tenant, name string) error {
 	return nil
 }
 
+type fakeDatabases struct{ *said }
+
+func (f fakeDatabases) List(_ context.Context, tenant string) ([]server.DatabaseInfo, error) {
+	f.say("databases %s", tenant)
+	return nil, nil
+}
+
+func (f fakeDatabases) Add(_ context.Context, r server.DatabaseRequest) (server.DatabaseInfo, error) {
+	f.say("add %s.%s by %s", r.Tenant, r.Name, r.By)
+	return server.DatabaseInfo{Name: r.Name}, nil
+}
+
+func (f fakeDatabases) Remove(_ context.Context, r server.DatabaseRequest) error {
+	f.say("remove %s.%s by %s", r.Tenant, r.Name, r.By)
+	return nil
+}
+
 func fullAdmin(s *said) server.Admin {
-	return server.Admin{Definitions: fakeDefinitions{said: s}, Planner: fakePlanner{s}, Schema: fakeSchema{s}, SQL: fakeSQL{},
+	return server.Admin{Definitions: fakeDefinitions{said: s}, Planner: fakePlanner{s}, Schema: fakeSchema{s}, SQL: fakeSQL{s}, Databases: fakeDatabases{s},
 		Tokens: fakeTokenAdmin{s}, Tenants: fakeTenants{s}, Secrets: fakeSecrets{s},
 		Locks: fakeLocks{s}, Audit: fakeAudit{s}}
 }
@@ -184,10 +202,13 @@ var rights = []struct {
 	{"GET", "/tenants/{tenant}/secrets", "", "admin"},
 	{"PUT", "/tenants/{tenant}/secrets/{secret}", `{"Value":"v"}`, "admin"},
 	{"DELETE", "/tenants/{tenant}/secrets/{secret}", "", "admin"},
+	{"GET", "/tenants/{tenant}/databases", "", "admin"},
+	{"POST", "/tenants/{tenant}/databases", `{"Name":"erp"}`, "admin"},
+	{"DELETE", "/tenants/{tenant}/databases/{name}", "", "admin"},
 }
 
 func fill(path string) string {
-	return server.AdminPrefix + strings.NewReplacer("{key}", "k", "{version}", "1", "{id}", "t1", "{tenant}", "acme", "{secret}", "s").Replace(path)
+	return server.AdminPrefix + strings.NewReplacer("{key}", "k", "{version}", "1", "{id}", "t1", "{tenant}", "acme", "{secret}", "s", "{name}", "erp").Replace(path)
 }
 
 func TestEveryRouteAndRole(t *testing.T) {
@@ -271,7 +292,16 @@ func TestAdmin(t *testing.T) {
 		{name: "schema", method: "POST", path: "/schema", body: `{"Files":[{"Name":"1.sql","SQL":"x"}]}`, status: 200, said: "schema default [{1.sql x}]", contains: `"Applied":[]`},
 		{name: "schema, unknown field inside", method: "POST", path: "/schema", body: `{"Files":[{"Nmae":"1.sql"}]}`, status: 400, contains: "Files.0.Nmae"},
 		{name: "schema, field in another case", method: "POST", path: "/schema", body: `{"files":[]}`, status: 400, contains: "files"},
-		{name: "sql", method: "POST", path: "/sql", body: `{"Sql":"select 1"}`, status: 200, contains: `{"Columns":["a"],"Rows":[[1]],"Affected":0}`},
+		{name: "sql", method: "POST", path: "/sql", body: `{"Sql":"select 1"}`, status: 200, said: "sql default select 1", contains: `{"Columns":["a"],"Rows":[[1]],"Affected":0}`},
+		{name: "sql elsewhere", method: "POST", path: "/sql", body: `{"Sql":"x","Database":"erp"}`, status: 200, said: "sql default.erp x"},
+		{name: "schema elsewhere", method: "POST", path: "/schema", body: `{"Files":[],"Database":"erp"}`, status: 200, said: "schema default.erp []"},
+		{name: "databases", method: "GET", path: "/tenants/acme/databases", status: 200, said: "databases acme", contains: `"Data":[]`},
+		{name: "databases of the own tenant", method: "GET", path: "/tenants/acme/databases", token: "acmeroot", status: 200, said: "databases acme"},
+		{name: "databases of another tenant", method: "GET", path: "/tenants/other/databases", token: "acmeroot", status: 403},
+		{name: "add a database", method: "POST", path: "/tenants/acme/databases", body: `{"Name":"erp"}`, status: 201, said: "add acme.erp by Ann (id-)"},
+		{name: "add one as the tenant", method: "POST", path: "/tenants/acme/databases", body: `{"Name":"erp"}`, token: "acmeroot", status: 403},
+		{name: "remove a database", method: "DELETE", path: "/tenants/acme/databases/erp", status: 200, said: "remove acme.erp by Ann (id-)"},
+		{name: "remove one as the tenant", method: "DELETE", path: "/tenants/acme/databases/erp", token: "acmeroot", status: 403},
 		{name: "no sql", method: "POST", path: "/sql", body: `{"Sql":""}`, status: 400},
 		{name: "all tokens", method: "GET", path: "/tokens", status: 200, said: `tokens of ""`},
 		{name: "tokens of one tenant", method: "GET", path: "/tokens?OsClient=acme", status: 200, said: `tokens of "acme"`},

@@ -46,6 +46,7 @@ type Admin struct {
 	Secrets     Secrets
 	Outbox      Outbox
 	Egress      Egress
+	Databases   Databases
 	Locks       Locks
 	Audit       Audit
 }

@@ -163,7 +163,7 @@ func TestJWTTenantAndRights(t *testing.T) {
 	cfg := i.config()
 	cfg.TenantClaim = "tenant"
 	e := &fakeEngine{}
-	admin := server.Admin{SQL: fakeSQL{}}
+	admin := server.Admin{SQL: fakeSQL{&said{}}}
 	h := newServer(t, server.Config{Engine: e, JWT: cfg, Admin: admin}).Handler()
 	if g := do(t, h, ask{target: "/apiengine/k", header: bearer(good())}); g.status != 200 {
 		t.Fatalf("%d %s", g.status, g.body)

@@ -86,13 +86,13 @@ func (p planner) Plan(_ context.Context, q server.PlanQuery) (any, error) {
 
 type adminSchema struct{ *databases }
 
-func (s adminSchema) Apply(ctx context.Context, tenant string, files []server.SchemaFile) ([]string, error) {
-	db, err := s.tenant(ctx, tenant)
+func (s adminSchema) Apply(ctx context.Context, r server.SchemaRequest) ([]string, error) {
+	db, err := s.asked(ctx, r.Tenant, r.Database)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]tenantdb.SchemaFile, len(files))
-	for i, f := range files {
+	list := make([]tenantdb.SchemaFile, len(r.Files))
+	for i, f := range r.Files {
 		list[i] = tenantdb.SchemaFile{Name: f.Name, SQL: []byte(f.SQL)}
 	}
 	return db.ApplySchema(ctx, list)
@@ -103,14 +103,14 @@ type adminSQL struct{ *databases }
 // statementLimit bounds an administrator's statement.
 const statementLimit = time.Minute
 
-func (s adminSQL) Statement(ctx context.Context, tenant, sql string) (server.SQLAnswer, error) {
+func (s adminSQL) Statement(ctx context.Context, r server.SQLRequest) (server.SQLAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
-	db, err := s.tenant(ctx, tenant)
+	db, err := s.asked(ctx, r.Tenant, r.Database)
 	if err != nil {
 		return server.SQLAnswer{}, err
 	}
-	columns, rows, affected, err := db.Statement(ctx, sql)
+	columns, rows, affected, err := db.Statement(ctx, r.SQL)
 	out := server.SQLAnswer{Columns: columns, Affected: affected}
 	for _, row := range rows {
 		text, err := json.Marshal(row)

@@ -10,17 +10,17 @@ import (
 	"apiengine/store/tenantdb"
 )
 
-// A round of cleaning visits every open tenant, and says so where it removed something.
+// A round of cleaning visits every open tenant, in a named database its guard rows, and says so where it removed something.
 func TestCleanVisitsEveryTenant(t *testing.T) {
-	d := &databases{open: map[string]*tenantdb.DB{}}
+	d := &databases{open: map[place]*tenantdb.DB{}}
 	t.Cleanup(d.close)
-	for _, tenant := range []string{"a", "b", "unused"} {
+	for _, at := range []place{{tenant: "a"}, {tenant: "b"}, {tenant: "unused"}, {"unused", "named"}} {
 		db, err := tenantdb.OpenSQLite(t.Context(), tenantdb.SQLiteConfig{Path: filepath.Join(t.TempDir(), "t.db"), Sync: "normal"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.open[tenant] = db
-		if tenant == "unused" {
+		d.open[at] = db
+		if at.tenant == "unused" && at.name == "" {
 			continue
 		}
 		tx, err := db.Begin(t.Context(), tenantdb.Guard{Key: "k", Token: 1, Owner: "me"})
@@ -59,7 +59,7 @@ func TestCleanVisitsEveryTenant(t *testing.T) {
 	}
 	clear(removed)
 	d.clean(t.Context(), ages{-fenceAge, -time.Hour}, sweep, note)
-	if want := map[string]int{"a guard rows": 1, "b guard rows": 1, "a tasks": 1, "b tasks": 1}; !maps.Equal(removed, want) {
+	if want := map[string]int{"a guard rows": 1, "b guard rows": 1, "a tasks": 1, "b tasks": 1, "unused guard rows": 1}; !maps.Equal(removed, want) {
 		t.Errorf("removed %v", removed)
 	}
 	if swept != 6 {

@@ -223,9 +223,10 @@ func (c *tokenRevokeCmd) Run(ctx context.Context, io streams) error {
 }
 
 type tenantCmd struct {
-	Create tenantCreateCmd `cmd:"" help:"Make a tenant with a database of its own."`
-	List   tenantListCmd   `cmd:"" help:"List the tenants."`
-	Egress tenantEgressCmd `cmd:"" help:"Show or set what a tenant may reach by V8.Http and V8.Outbox."`
+	Create   tenantCreateCmd   `cmd:"" help:"Make a tenant with a database of its own."`
+	List     tenantListCmd     `cmd:"" help:"List the tenants."`
+	Egress   tenantEgressCmd   `cmd:"" help:"Show or set what a tenant may reach by V8.Http and V8.Outbox."`
+	Database tenantDatabaseCmd `cmd:"" help:"Give a tenant more databases, list and remove them."`
 }
 
 type tenantCreateCmd struct {
@@ -250,11 +251,12 @@ func (c *tenantListCmd) Run(ctx context.Context, io streams) error {
 type sqlCmd struct {
 	remote
 	Statement string `arg:"" help:"One SQL statement."`
+	Database  string `help:"Name of a database beside the tenant's own (tenant database list)."`
 }
 
 // Run implements the command.
 func (c *sqlCmd) Run(ctx context.Context, io streams) error {
-	found, err := c.client().SQL(ctx, c.Statement)
+	found, err := c.client().SQL(ctx, c.Database, c.Statement)
 	return show(io, c.JSON, found, err)
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"apiengine/store/tenantdb"
 )
 
-// databases opens each tenant's own database once and keeps it: an SQLite file in
+// databases opens each database of each tenant once and keeps it: an SQLite file in
 // data-dir/tenants, or a schema of its own in PostgreSQL.
 type databases struct {
 	pool   *pgxpool.Pool // nil: SQLite
@@ -23,41 +24,58 @@ type databases struct {
 	dir    string
 	sync   string
 	store  *store.Store
+	names  databaseNames
 
 	mu   sync.Mutex
-	open map[string]*tenantdb.DB
+	open map[place]*tenantdb.DB
 }
+
+// place is one database of one tenant: name "" is its own, V8.Db, else V8.Dbs.<name>.
+type place struct{ tenant, name string }
 
 // Open implements engine.Databases.
 func (d *databases) Open(ctx context.Context, tenant, name string) (engine.Database, error) {
-	if name != "" {
-		return nil, fault.New(fault.ScriptError, "V8.Dbs.%s: more databases are not in this version; V8.Db is the tenant's own", name)
-	}
-	db, err := d.tenant(ctx, tenant)
+	db, err := d.find(ctx, place{tenant, name})
 	if err != nil {
 		return nil, err
 	}
 	return database{db}, nil
 }
 
-// tenant returns the tenant's database, opened at its first use.
+// find returns a database that there is; of a named one the error names the nearest.
+func (d *databases) find(ctx context.Context, at place) (*tenantdb.DB, error) {
+	if at.name != "" {
+		if err := d.known(ctx, at); err != nil {
+			return nil, err
+		}
+	}
+	return d.get(ctx, at)
+}
+
+// tenant returns the tenant's own database, opened at its first use.
 func (d *databases) tenant(ctx context.Context, tenant string) (*tenantdb.DB, error) {
+	return d.get(ctx, place{tenant: tenant})
+}
+
+// get returns a database, opened at its first use, without asking whether a named one was
+// removed.
+func (d *databases) get(ctx context.Context, at place) (*tenantdb.DB, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if db := d.open[tenant]; db != nil {
+	if db := d.open[at]; db != nil {
 		return db, nil
 	}
-	if _, err := d.store.Tenant(ctx, tenant); err != nil {
+	if _, err := d.store.Tenant(ctx, at.tenant); err != nil {
 		return nil, err
 	}
-	db, err := d.connect(context.WithoutCancel(ctx), tenant)
+	db, err := d.connect(context.WithoutCancel(ctx), at)
 	if err != nil {
 		return nil, err
 	}
 	if d.open == nil {
-		d.open = map[string]*tenantdb.DB{}
+		d.open = map[place]*tenantdb.DB{}
 	}
-	d.open[tenant] = db
+	d.open[at] = db
 	return db, nil
 }
 
@@ -65,13 +83,19 @@ func (d *databases) tenant(ctx context.Context, tenant string) (*tenantdb.DB, er
 // script may name anything that begins with _apiengine_, so none reaches another tenant's.
 const tenantSchema = "_apiengine_tenant_"
 
-func (d *databases) connect(ctx context.Context, tenant string) (*tenantdb.DB, error) {
+func (d *databases) connect(ctx context.Context, at place) (*tenantdb.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if d.pool != nil {
-		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: tenantSchema + tenant, Shared: d.shared})
+		return tenantdb.OpenPostgres(ctx, tenantdb.PostgresConfig{Pool: d.pool, Schema: at.schema(), Shared: d.shared})
 	}
-	return tenantdb.OpenSQLite(ctx, tenantdb.SQLiteConfig{Path: filepath.Join(d.dir, "tenants", tenant+".db"), Sync: d.sync})
+	path := at.file(d.dir)
+	if at.name != "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, fault.Wrap(fault.StoreUnavailable, err, "the folder of the database %s cannot be made", at.name)
+		}
+	}
+	return tenantdb.OpenSQLite(ctx, tenantdb.SQLiteConfig{Path: path, Sync: d.sync})
 }
 
 func (d *databases) close() {

@@ -146,9 +146,22 @@ func (f *folder) gone(ctx context.Context, name string) error {
 	return nil
 }
 
-// schema applies the files in schema/ that have not been applied yet.
+// schema applies the files in schema/ that have not been applied yet, and those in
+// schema/<name>/ to the tenant's database of that name. Each database is tried.
 func (f *folder) schema(ctx context.Context) error {
-	names, err := fs.Glob(f.fsys, "schema/*.sql")
+	errs := []error{f.tables(ctx, "schema", "")}
+	entries, _ := fs.ReadDir(f.fsys, "schema") // there need not be one
+	for _, e := range entries {
+		if e.IsDir() {
+			errs = append(errs, f.tables(ctx, "schema/"+e.Name(), e.Name()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tables applies the files of one folder to one database.
+func (f *folder) tables(ctx context.Context, dir, database string) error {
+	names, err := fs.Glob(f.fsys, dir+"/*.sql")
 	if err != nil || len(names) == 0 {
 		return err
 	}
@@ -160,13 +173,16 @@ func (f *folder) schema(ctx context.Context) error {
 		}
 		files = append(files, tenantdb.SchemaFile{Name: path.Base(name), SQL: text})
 	}
-	db, err := f.app.databases.tenant(ctx, f.tenant)
+	db, err := f.app.databases.asked(ctx, f.tenant, database)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", dir, err)
 	}
 	applied, err := db.ApplySchema(ctx, files)
 	if len(applied) > 0 {
-		f.app.Log.Info("schema applied", "tenant", f.tenant, "files", applied)
+		f.app.Log.Info("schema applied", "tenant", f.tenant, "database", database, "files", applied)
+	}
+	if err != nil && database != "" {
+		err = fmt.Errorf("%s: %w", dir, err)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"apiengine/fault"
 	"apiengine/server"
 	"apiengine/store"
-	"apiengine/store/tenantdb"
 )
 
 // outcomes remembers the runs of which the database could not say whether their commit
@@ -39,7 +39,7 @@ func (o *outcomes) keep(_ context.Context, u engine.Unknown) {
 		o.unkept = map[string]store.Outcome{}
 	}
 	if len(o.unkept) < maxUnkept {
-		o.unkept[u.Execution] = store.Outcome{Execution: u.Execution, Tenant: u.Tenant, Caller: u.Caller, Evidence: u.Evidence, At: u.At}
+		o.unkept[u.Execution] = store.Outcome{Execution: u.Execution, Tenant: u.Tenant, Caller: u.Caller, Evidence: evidenceOf(u), At: u.At}
 	}
 }
 
@@ -77,24 +77,21 @@ func (o *outcomes) resolve(ctx context.Context, u store.Outcome) (string, error)
 	if u.Word != "" {
 		return u.Word, nil
 	}
-	w, err := tenantdb.ReadEvidence(u.Evidence)
+	var e evidence
+	if err := json.Unmarshal(u.Evidence, &e); err != nil {
+		return "", err
+	}
+	db, err := o.databases.get(ctx, place{u.Tenant, e.Database})
 	if err != nil {
 		return "", err
 	}
-	db, err := o.databases.tenant(ctx, u.Tenant)
-	if err != nil {
-		return "", err
-	}
-	committed, err := db.Outcome(ctx, w)
-	switch {
+	switch committed, err := db.Outcome(ctx, e.Witness); {
 	case fault.Of(err) == fault.OutcomeUnknown:
 		u.Word = ""
 	case err != nil:
 		return "", err
-	case committed:
-		u.Word = "committed"
 	default:
-		u.Word = "rolled_back"
+		u.Word = e.word(committed)
 	}
 	if err := o.save(ctx, u); err != nil {
 		return "", err

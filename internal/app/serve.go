@@ -43,7 +43,7 @@ func (a *App) openServer(context.Context) (err error) {
 	cfg := server.Config{
 		Engine: a.Engine, Tokens: adminTokens{a.Store}, Log: a.Log, Addr: s.Addr, MaxBody: s.MaxBody,
 		Admin: server.Admin{Definitions: adminDefinitions{a.library}, Planner: planner{a.Engine}, Schema: adminSchema{a.databases},
-			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}, Outbox: adminOutbox{a}, Egress: adminEgress{a},
+			SQL: adminSQL{a.databases}, Tokens: adminTokens{a.Store}, Tenants: adminTenants{a.Store, a.databases}, Secrets: adminSecrets{a.Store}, Outbox: adminOutbox{a}, Egress: adminEgress{a}, Databases: adminDatabases{a.databases},
 			Locks: adminLocks{a.locks, a.Store}, Audit: adminAudit{a.Store}},
 		Outcomes:  a.outcomes,
 		Tasks:     taskAPI{a.tasks},

@@ -40,8 +40,20 @@ func openWatch(dir string) (*watch, error) {
 	if err := w.Add(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s cannot be watched: %w", dir, err), w.Close())
 	}
-	_ = w.Add(w.schema) // there need not be one; a folder made later is seen by follow
+	w.addSchema() // a folder made later is seen by follow
 	return w, nil
+}
+
+// addSchema watches the folder schema and, for named databases, those in it. There need be
+// none, and any may be gone again.
+func (w *watch) addSchema() {
+	_ = w.Add(w.schema)
+	entries, _ := os.ReadDir(w.schema)
+	for _, e := range entries {
+		if e.IsDir() {
+			_ = w.Add(filepath.Join(w.schema, e.Name()))
+		}
+	}
 }
 
 // follow loads every file of the folder that changes, until ctx ends, and closes w.
@@ -60,8 +72,8 @@ func (a *App) follow(ctx context.Context, w *watch, f *folder) error {
 			w.everything(f, changed)
 			timer.Reset(settle)
 		case e := <-w.Events:
-			if e.Name == w.schema {
-				_ = w.Add(w.schema) // it may already be gone again
+			if e.Name == w.schema || filepath.Dir(e.Name) == w.schema {
+				w.addSchema()
 			}
 			if e.Name == w.dir && e.Has(fsnotify.Remove|fsnotify.Rename) {
 				a.Log.Error("the folder is gone, what was live stays", "folder", w.dir)
@@ -79,7 +91,7 @@ func (a *App) follow(ctx context.Context, w *watch, f *folder) error {
 					continue
 				}
 				gone = false
-				_ = w.Add(w.schema) // there need not be one
+				w.addSchema()
 				a.Log.Info("the folder is back", "folder", w.dir)
 				w.everything(f, changed)
 			}

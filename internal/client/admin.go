@@ -143,10 +143,14 @@ func cells(row json.RawMessage) []any {
 	return list
 }
 
-// SQL runs one statement in the tenant's database.
-func (c *Client) SQL(ctx context.Context, statement string) (*SQLResult, error) {
+// SQL runs one statement in the tenant's database, or in its named one.
+func (c *Client) SQL(ctx context.Context, database, statement string) (*SQLResult, error) {
 	out := &SQLResult{}
-	return out, c.call(ctx, request{method: http.MethodPost, path: "/sql", body: map[string]string{"Sql": statement}}, out)
+	body := map[string]string{"Sql": statement}
+	if database != "" {
+		body["Database"] = database
+	}
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/sql", body: body}, out)
 }
 
 // table lines n rows up under a heading of names parted by tabs.

@@ -54,12 +54,12 @@ func TestAdmin(t *testing.T) {
 	if err != nil || tenants.String() != "NAME  CREATED\nshop  -\n" {
 		t.Errorf("%v %s", err, tenants)
 	}
-	rows, err := c.SQL(t.Context(), "SELECT 1")
+	rows, err := c.SQL(t.Context(), "", "SELECT 1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "rows", rows.String(), "id                    note\n12345678901234567890  a\\tb\\x1b[0m\nNULL                  {\"x\":1}\n2 rows\n")
-	if rows, err = c.SQL(t.Context(), "UPDATE x"); err != nil || rows.String() != "3 rows changed\n" {
+	if rows, err = c.SQL(t.Context(), "", "UPDATE x"); err != nil || rows.String() != "3 rows changed\n" {
 		t.Errorf("%v %s", err, rows)
 	}
 	expect(t, "asked", f.changes(), "POST /tokens, DELETE /tokens/a%2Fb, POST /tenants, POST /sql, POST /sql")

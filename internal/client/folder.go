@@ -19,7 +19,7 @@ import (
 type folder struct {
 	dir      string
 	files    []localFile // in the order of their names
-	schema   []SchemaFile
+	schemas  []schemaOf
 	problems []Problem
 }
 
@@ -48,6 +48,12 @@ func cutSettings(src []byte) (header, script []byte, ok bool) {
 
 // SchemaFile is one file of schema/, in goose's format.
 type SchemaFile struct{ Name, SQL string }
+
+// schemaOf is the files of one database: of schema/ itself or of a folder in it.
+type schemaOf struct {
+	database string // of V8.Dbs; empty: the tenant's own
+	files    []SchemaFile
+}
 
 // readFolder reads every definition file of dir, its folders not included, and its
 // schema. What is wrong with a file is a problem, not an error.
@@ -109,12 +115,34 @@ var (
 	schemaUp   = regexp.MustCompile(`(?m)^-- ?\+goose Up`)
 )
 
+// readSchema reads the files of schema/ and of the folders in it, which are named after
+// databases.
 func (f *folder) readSchema() error {
-	names, err := filepath.Glob(filepath.Join(f.dir, "schema", "*.sql"))
+	if err := f.readTables("schema", ""); err != nil {
+		return err
+	}
+	dirs, err := os.ReadDir(filepath.Join(f.dir, "schema"))
 	if err != nil {
+		return nil // there need not be one
+	}
+	for _, d := range dirs {
+		if !d.IsDir() {
+			continue
+		}
+		if err := f.readTables("schema/"+d.Name(), d.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *folder) readTables(dir, database string) error {
+	names, err := filepath.Glob(filepath.Join(f.dir, filepath.FromSlash(dir), "*.sql"))
+	if err != nil || len(names) == 0 {
 		return err
 	}
 	numbers := map[string]string{}
+	of := schemaOf{database: database}
 	for _, path := range names {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -122,10 +150,11 @@ func (f *folder) readSchema() error {
 		}
 		name := filepath.Base(path)
 		if msg := schemaProblem(name, text, numbers); msg != "" {
-			f.problems = append(f.problems, Problem{File: f.path("schema/" + name), Line: 1, Column: 1, Kind: fault.BadRequest, Msg: msg})
+			f.problems = append(f.problems, Problem{File: f.path(dir + "/" + name), Line: 1, Column: 1, Kind: fault.BadRequest, Msg: msg})
 		}
-		f.schema = append(f.schema, SchemaFile{name, string(text)})
+		of.files = append(of.files, SchemaFile{name, string(text)})
 	}
+	f.schemas = append(f.schemas, of)
 	return nil
 }
 

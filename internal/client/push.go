@@ -38,7 +38,7 @@ func (c *Client) Push(ctx context.Context, dir string, o PushOptions) (*SyncResu
 	if err != nil {
 		return out, err
 	}
-	if out.Schema, err = c.applySchema(ctx, f.schema); err != nil {
+	if out.Schema, err = c.applySchemas(ctx, f.schemas); err != nil {
 		return out, err
 	}
 	live, err := c.definitions(ctx)
@@ -53,14 +53,23 @@ func (c *Client) Push(ctx context.Context, dir string, o PushOptions) (*SyncResu
 	return out, errors.Join(err, st.save())
 }
 
-// Schema applies migrations in the order of their names and returns those that were new.
-func (c *Client) applySchema(ctx context.Context, files []SchemaFile) ([]string, error) {
-	if len(files) == 0 {
-		return nil, nil
+// applySchemas applies migrations in the order of their names and returns those that were
+// new, in a named database with its name before.
+func (c *Client) applySchemas(ctx context.Context, all []schemaOf) (applied []string, err error) {
+	for _, of := range all {
+		body, prefix := map[string]any{"Files": of.files}, ""
+		if of.database != "" {
+			body["Database"], prefix = of.database, of.database+"/"
+		}
+		var done struct{ Applied []string }
+		if err := c.call(ctx, request{method: http.MethodPost, path: "/schema", body: body}, &done); err != nil {
+			return applied, err
+		}
+		for _, name := range done.Applied {
+			applied = append(applied, prefix+name)
+		}
 	}
-	var done struct{ Applied []string }
-	err := c.call(ctx, request{method: http.MethodPost, path: "/schema", body: map[string]any{"Files": files}}, &done)
-	return done.Applied, err
+	return applied, nil
 }
 
 type push struct {

@@ -20,15 +20,15 @@ type fakeServer struct {
 	catalog   *apis.Catalog[struct{}]
 	text      map[string]json.RawMessage // definitions by key in lower case
 	version   map[string]int
-	schema    []string
-	requests  []string // method and path of what changes something, for the tests to look at
+	schema    map[string][]string // by database
+	requests  []string            // method and path of what changes something, for the tests to look at
 	header    http.Header
 	always200 bool
 }
 
 func newFake(t *testing.T) (*fakeServer, *Client) {
 	t.Helper()
-	f := &fakeServer{text: map[string]json.RawMessage{}, version: map[string]int{},
+	f := &fakeServer{schema: map[string][]string{}, text: map[string]json.RawMessage{}, version: map[string]int{},
 		catalog: apis.NewCatalog(func(d apis.Definition) (struct{}, error) { return struct{}{}, testCompile(d) })}
 	s := httptest.NewServer(f.routes())
 	t.Cleanup(s.Close)
@@ -80,16 +80,19 @@ func (f *fakeServer) routes() http.Handler {
 		return 200, nil
 	})
 	handle("POST /schema", func(_ *http.Request, body []byte) (int, any) {
-		var in struct{ Files []SchemaFile }
+		var in struct {
+			Database string
+			Files    []SchemaFile
+		}
 		_ = json.Unmarshal(body, &in)
 		applied := []string{}
-		for _, file := range in.Files[len(f.schema):] {
+		for _, file := range in.Files[len(f.schema[in.Database]):] {
 			if strings.Contains(file.SQL, "broken") {
 				return 400, fault.New(fault.BadRequest, "%s: no such table", file.Name)
 			}
 			applied = append(applied, file.Name)
 		}
-		f.schema = append(f.schema, applied...)
+		f.schema[in.Database] = append(f.schema[in.Database], applied...)
 		return 200, map[string]any{"Applied": applied}
 	})
 	handle("POST /definitions/{key}/run", func(r *http.Request, body []byte) (int, any) {

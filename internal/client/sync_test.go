@@ -75,14 +75,15 @@ func TestPush(t *testing.T) {
 	f, c := newFake(t)
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"pay.js": payFile, "hello.ts": "return 1", "notes.txt": "x", "x.d.ts": "x", ".hidden.js": "x",
+		"schema/erp/0001_a.sql": "-- +goose Up\nCREATE TABLE a (x int);", "schema/empty/notes.txt": "x",
 		"schema/0001_a.sql": "-- +goose Up\nCREATE TABLE a (x int);", "schema/0002_b.sql": "-- +goose Up\nCREATE TABLE b (x int);"})
 	r := mustPush(t, c, dir, PushOptions{})
 	expect(t, "first", actions(r), "Pay created, hello created")
-	expect(t, "schema", fmt.Sprint(r.Schema), "[0001_a.sql 0002_b.sql]")
-	expect(t, "asked", f.changes(), "POST /schema, PUT /definitions/hello, PUT /definitions/Pay")
+	expect(t, "schema", fmt.Sprint(r.Schema), "[0001_a.sql 0002_b.sql erp/0001_a.sql]")
+	expect(t, "asked", f.changes(), "POST /schema, POST /schema, PUT /definitions/hello, PUT /definitions/Pay")
 	r = mustPush(t, c, dir, PushOptions{})
 	expect(t, "again", actions(r), "Pay unchanged, hello unchanged")
-	expect(t, "asked again", f.changes(), "POST /schema")
+	expect(t, "asked again", f.changes(), "POST /schema, POST /schema")
 	write(t, dir, map[string]string{"pay.js": strings.Replace(payFile, "own form", "own changed form", 1)})
 	expect(t, "a comment changed", actions(mustPush(t, c, dir, PushOptions{})), "Pay unchanged, hello unchanged")
 	write(t, dir, map[string]string{"pay.js": strings.Replace(payFile, "[POST]", "[PUT]", 1)})
@@ -307,6 +308,7 @@ func TestCheck(t *testing.T) {
 		"e.js":           "/*---\nApiName: e\nApiEngineKey: A\n---*/\nreturn 1",
 		"good.js":        "return 1",
 		"schema/1_a.sql": "-- +goose Up\n", "schema/01_b.sql": "-- +goose Up\n", "schema/c.sql": "-- +goose Up\n", "schema/3_d.sql": "CREATE TABLE x",
+		"schema/erp/1_a.sql": "-- +goose Up\n", "schema/erp/d.sql": "-- +goose Up\n",
 	})
 	r, err := Check(dir, CheckOptions{Compile: testCompile})
 	if err != nil {
@@ -321,7 +323,8 @@ DIR/e.js:3:1: ApiEngineKey is A, as in DIR/a.js
 DIR/schema/1_a.sql:1:1: has the same number as 01_b.sql
 DIR/schema/3_d.sql:1:1: has no line -- +goose Up
 DIR/schema/c.sql:1:1: the name must be a number, '_' and a word, like 0001_orders.sql
-5 definitions, 9 problems
+DIR/schema/erp/d.sql:1:1: the name must be a number, '_' and a word, like 0001_orders.sql
+5 definitions, 10 problems
 `
 	expect(t, "check", strings.ReplaceAll(r.String(), dir, "DIR"), want)
 	if _, err := Check(filepath.Join(dir, "none"), CheckOptions{}); fault.Of(err) != fault.BadRequest {

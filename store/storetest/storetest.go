@@ -40,6 +40,7 @@ func Run(t *testing.T, fresh func(testing.TB) Opener) {
 		{"tenants", tenants},
 		{"settings", settings},
 		{"what a tenant may reach, and who said so", egressRules},
+		{"named databases, and who made them", namedDatabases},
 		{"secrets come back", secretsComeBack},
 		{"secrets and their limits", secretLimits},
 		{"another secret key is named as the reason", otherSecretKey},

@@ -43,6 +43,10 @@ type Guard struct {
 	// and no idle time in the transaction lasts beyond it, even when this process stalls.
 	// Zero: no such limits.
 	Until time.Time
+	// Connect bounds the wait for a connection on PostgreSQL: a run that holds another one
+	// must give up (overloaded) rather than stand still with all the others that wait for
+	// theirs. 0: as long as ctx lasts.
+	Connect time.Duration
 }
 
 // valid refuses a claim that nothing could be compared with: a mistake of the caller's.
@@ -81,6 +85,7 @@ type session interface {
 type statement struct {
 	sqltext.Statement
 	platform bool // ours, not a script's: no savepoint, no questions
+	reads    bool // and may not change anything
 	own      bool // on the platform's tables, which a script's statement cannot see; implies platform
 }
 

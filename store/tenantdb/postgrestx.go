@@ -3,6 +3,7 @@ package tenantdb
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,9 +72,9 @@ func (b *pgBackend) begin(ctx context.Context, g Guard) (session, error) {
 }
 
 func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) {
-	conn, err := b.pool.Acquire(ctx)
+	conn, err := b.connection(ctx, g)
 	if err != nil {
-		return nil, pgError(ctx, g.Until, err)
+		return nil, err
 	}
 	// One row may be a gigabyte: it is refused before it is read. bytea comes at twice its size.
 	conn.Conn().PgConn().Frontend().SetMaxBodyLen(2*b.maxBytes + 1<<20)
@@ -99,6 +100,23 @@ func (b *pgBackend) beginOnce(ctx context.Context, g Guard) (*pgSession, error) 
 		return nil, err
 	}
 	return s, nil
+}
+
+// connection takes a connection from the pool.
+func (b *pgBackend) connection(ctx context.Context, g Guard) (*pgxpool.Conn, error) {
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if g.Connect > 0 {
+		waiting, cancel = context.WithTimeout(ctx, g.Connect)
+	}
+	defer cancel()
+	conn, err := b.pool.Acquire(waiting)
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() == nil && waiting.Err() != nil:
+		return nil, fault.Wrap(fault.Overloaded, err, "every connection to the database is taken, and this run holds one already")
+	}
+	return nil, pgError(ctx, g.Until, err)
 }
 
 // usableSettings refuses a server whose settings would make text mean something else than
@@ -215,19 +233,14 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *ro
 	p := s.conn.Conn().PgConn().StartPipeline(ctx)
 	s.wrote = s.wrote || st.Effect != sqltext.Reads
 	before, after := s.around(st)
-	for _, q := range []*pgStatement{before, &q, after} {
-		if q != nil {
-			p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
-		}
+	all := slices.Concat(before, []pgStatement{q}, after)
+	for _, q := range all {
+		p.SendQueryParams(q.sql, q.args, q.oids, nil, nil)
 	}
 	if err := p.Sync(); err != nil {
-		return 0, s.failed(ctx, err)
+		return 0, s.failed(ctx, st, err)
 	}
-	at, n := 0, 1
-	if before != nil {
-		at, n = 1, 3
-	}
-	changed, err := pgRows(p, w, at, n)
+	changed, err := pgRows(p, w, len(before), len(all))
 	if fault.Of(err) == fault.LimitOutput {
 		s.dead = err
 		cancel() // stops the query and drops the connection
@@ -235,7 +248,7 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *ro
 		return 0, err
 	}
 	if err = errors.Join(err, p.Close()); err != nil {
-		return 0, s.failed(ctx, err)
+		return 0, s.failed(ctx, st, err)
 	}
 	if status := s.conn.Conn().PgConn().TxStatus(); status != 'T' {
 		s.dead = fault.New(fault.ScriptError, "the statement ended the transaction, which is not allowed")
@@ -244,16 +257,26 @@ func (s *pgSession) send(ctx context.Context, q pgStatement, st statement, w *ro
 	return changed, nil
 }
 
-// around is what goes with a statement in its flush; nil: nothing.
-func (s *pgSession) around(st statement) (before, after *pgStatement) {
+// pgReadOnly makes what follows read only, functions and row locks included, until the
+// savepoint that it stands in is released or gone back to; nothing can take it back before.
+const (
+	pgReadOnly  = "SET LOCAL transaction_read_only = on"
+	pgReadsOnly = "25006" // what a statement that writes then fails with
+)
+
+// around is what goes with a statement in its flush.
+func (s *pgSession) around(st statement) (before, after []pgStatement) {
 	switch {
 	case st.own:
-		in, out := s.b.mode(s.b.own, s.b.self), s.b.mode(s.b.path, s.b.role)
-		return &in, &out
+		return []pgStatement{s.b.mode(s.b.own, s.b.self)}, []pgStatement{s.b.mode(s.b.path, s.b.role)}
 	case st.platform:
 		return nil, nil
 	}
-	return &pgStatement{sql: savepointSet + stmtSavepoint}, &pgStatement{sql: savepointRelease + stmtSavepoint}
+	before = []pgStatement{{sql: savepointSet + stmtSavepoint}}
+	if st.reads {
+		before = append(before, pgStatement{sql: pgReadOnly})
+	}
+	return before, []pgStatement{{sql: savepointRelease + stmtSavepoint}}
 }
 
 // pgRows reads the answers to the n statements of run, of which the one at position at counts.
@@ -309,8 +332,11 @@ func pgResult(r *pgconn.ResultReader, w *rowWriter) error {
 }
 
 // failed classifies the error of a script's statement and goes back to before it.
-func (s *pgSession) failed(ctx context.Context, cause error) error {
+func (s *pgSession) failed(ctx context.Context, st statement, cause error) error {
 	err := pgError(ctx, s.until, cause)
+	if e := new(pgconn.PgError); st.reads && errors.As(cause, &e) && e.Code == pgReadsOnly && ctx.Err() == nil {
+		err = &SQLError{Msg: onlyReads, Code: e.Code, Cause: cause}
+	}
 	if e := new(pgproto3.ExceededMaxBodyLenErr); errors.As(cause, &e) {
 		err = tooLarge("bytes", s.b.maxBytes)
 	}

@@ -87,7 +87,11 @@ type query struct {
 	reads  bool // and may not change anything
 }
 
-// Reader is a transaction that only reads: V8.DbRead.
+const onlyReads = "V8.DbRead only reads; use V8.Db for this statement"
+
+// Reader is a transaction that only reads: V8.DbRead. What its text says is looked at before
+// it is sent; PostgreSQL, where a function may write and a SELECT may lock rows, runs it read
+// only besides.
 type Reader struct{ tx *Tx }
 
 // Reader returns tx for statements that may change nothing; what tx has written they see.
@@ -117,9 +121,9 @@ func (tx *Tx) parsed(ctx context.Context, r sqltext.Rules, q query, w *rowWriter
 		return 0, refused(err)
 	}
 	if q.reads && st.Effect != sqltext.Reads {
-		return 0, badCall("V8.DbRead only reads; use V8.Db for this statement")
+		return 0, badCall(onlyReads)
 	}
-	n, err := tx.run(ctx, statement{Statement: st}, w)
+	n, err := tx.run(ctx, statement{Statement: st, reads: q.reads}, w)
 	if err != nil || !st.Changes {
 		return 0, err
 	}
