@@ -211,14 +211,14 @@ func badArgs(t *testing.T, f Func, c rowCall) (out [][]string) {
 	}
 	out = append(out, append(append([]string{}, full...), "1")) // surplus
 	for i, a := range f.args {
-		if a.typ == typeIgnored {
+		if a.typ == typeIgnored || a.typ == typeInDB {
 			continue
 		}
-		if !a.optional && a.typ != typeAny {
+		if !a.optional && a.typ != typeAny && a.typ != typeOrDB {
 			out = append(out, full[:i], replacedArg(full, i, "null"))
 		}
 		wrong := wrongValue(a)
-		if a.typ == typeAny {
+		if a.typ == typeAny || a.typ == typeOrDB {
 			w, said := c.wrong[i]
 			if wrong = w; !said {
 				t.Errorf("rowCalls says no wrong value for argument %q", a.name)
