@@ -55,16 +55,16 @@ func wordsOf(v *goja.Value) *words { return (*words)(unsafe.Pointer(v)) }
 
 // layout knows goja's own types by the first word of an interface that holds one.
 type layout struct {
-	self         uintptr // of the implementation in goja.Object
-	rest         uintptr // of plainArray in an arrayObject
-	object       unsafe.Pointer
-	array        unsafe.Pointer
-	property     unsafe.Pointer
-	ascii        unsafe.Pointer
-	integer      unsafe.Pointer
-	double       unsafe.Pointer
-	small        [1024]goja.Value // integers from 0
-	yes, no, nul goja.Value
+	self     uintptr // of the implementation in goja.Object
+	rest     uintptr // of plainArray in an arrayObject
+	object   unsafe.Pointer
+	array    unsafe.Pointer
+	property unsafe.Pointer
+	ascii    unsafe.Pointer
+	integer  unsafe.Pointer
+	double   unsafe.Pointer
+	small    [1024]goja.Value // integers from 0
+	yes, no  goja.Value
 }
 
 var errLayout = errors.New("jsbridge: goja keeps its objects otherwise than this package knows")
@@ -111,7 +111,7 @@ func (l *layout) values(rt *goja.Runtime) error {
 	for i := range l.small {
 		l.small[i] = rt.ToValue(i)
 	}
-	l.yes, l.no, l.nul = rt.ToValue(true), rt.ToValue(false), goja.Null()
+	l.yes, l.no = rt.ToValue(true), rt.ToValue(false)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -33,7 +32,7 @@ var peaks = []struct{ name, code string }{
 	{"encode", `var s = 'é'.repeat(5e6); for (;;) encodeURIComponent(s);`},
 }
 
-const maxPeak = 1 << 10 // MiB
+const maxPeak = 2 << 10 // MiB; the most seen is a third of it, but each tick that the watch comes late doubles a text
 
 // TestPeakMemory: none of them takes the process past the bound.
 func TestPeakMemory(t *testing.T) {
@@ -43,6 +42,9 @@ func TestPeakMemory(t *testing.T) {
 	}
 	if raceEnabled {
 		t.Skip("too much for the race detector; make hostile runs it")
+	}
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("only Linux tells it")
 	}
 	for _, p := range peaks {
 		t.Run(p.name, func(t *testing.T) {
@@ -69,9 +71,18 @@ func growAlone(t *testing.T, code string) {
 	e := env()
 	e.Limits.Deadline = time.Now().Add(5 * time.Second)
 	_, err := b.Run(context.Background(), compile(t, code), e)
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	fmt.Printf("peak %d, ended by %v\n", mostMemory(t)>>10, err)
+}
+
+// mostMemory is the most KiB that this process, not who started it, ever had.
+func mostMemory(t *testing.T) (kib int64) {
+	status, err := os.ReadFile("/proc/self/status")
+	_, high, ok := strings.Cut(string(status), "VmHWM:")
+	if err != nil || !ok {
+		t.Fatalf("no VmHWM: %v", err)
+	}
+	if _, err := fmt.Sscan(high, &kib); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("peak %d, ended by %v\n", u.Maxrss>>10, err)
+	return kib
 }
