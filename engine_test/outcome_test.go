@@ -42,6 +42,9 @@ func TestOutcomesOnPostgres(t *testing.T) {
 		"locked.js":            js("Lock: true\nLockKey: Id\nTimeout: 30", insert+"return { Code: 1 };"),
 		"ids.js":               js("Category: x", "return { Code: 1, Data: V8.Db.FromSql('SELECT id FROM ledger ORDER BY id').ToArray().map(r => r.id).join() };"),
 	})
+	files["schema/aaa/0001_counter.sql"] = &fstest.MapFile{Data: []byte(dbsTables)}
+	files["named.js"] = js("Lock: true\nLockKey: Id\nTimeout: 30", insert+addIn(aaa)+"return { Code: 1 };")
+	h.named(t, tenant, "aaa")
 	h.load(t, tenant, files)
 	gate, err := pgx.Connect(t.Context(), direct)
 	if err == nil {
@@ -62,6 +65,8 @@ func TestOutcomesOnPostgres(t *testing.T) {
 		{"a lock, COMMIT lost", "locked", "", faultproxy.HoldCall, "rolled_back"},
 		{"a key, COMMIT done", "plain", "k1", faultproxy.HoldReply, "committed"},
 		{"a key, COMMIT lost", "plain", "k2", faultproxy.HoldCall, "rolled_back"},
+		{"the first of two databases, done", "named", "", faultproxy.HoldReply, "partly_committed"},
+		{"the first of two databases, lost", "named", "", faultproxy.HoldCall, "rolled_back"},
 	}
 	answers := make([]chan answer, len(cases))
 	for i, c := range cases {
@@ -102,11 +107,14 @@ func TestOutcomesOnPostgres(t *testing.T) {
 				t.Errorf("%s: %d %s, want %s", c.id, a.Status, a.Body, c.want)
 			}
 		}
-		if c.want != "rolled_back" {
+		if c.want == "committed" || c.want == "unknown" {
 			there = append(there, c.id)
 		}
 	}
 	slices.Sort(there)
+	if a := h.do(tenant, "POST", "/admin/api/v1/sql", `{"Sql":"SELECT n FROM counter","Database":"aaa"}`); !strings.Contains(a.Body, `"Rows":[[1]]`) {
+		t.Errorf("the other database has %s", a.Body)
+	}
 	if got := h.data(tenant, "ids"); got != strings.Join(there, ",") {
 		t.Errorf("the ledger has %s, want %v", got, there)
 	}
