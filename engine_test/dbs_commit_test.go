@@ -55,6 +55,7 @@ func (h *house) where(tenant, database string) string {
 // has been, and nothing of its run is left in the others. Where only the lock's counter is
 // behind, the run starts over.
 func TestEachDatabaseRefusesAStaleHolder(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, h *house) {
 		run := addIn(own) + addIn(aaa) + addIn(zzz) + "V8.Cache.Set('staged', '1');" + ok1
 		for _, database := range []string{"", "aaa", "zzz"} {
@@ -96,6 +97,7 @@ func TestEachDatabaseRefusesAStaleHolder(t *testing.T) {
 // rolled back with what hangs on the tenant's own: messages and the answer for a key. Keys
 // that were to be written to the cache are removed once anything has landed.
 func TestALaterCommitFails(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, h *house) {
 		all := addIn(zzz) + addIn(own) + addIn(aaa)
 		for _, c := range []struct {
@@ -145,6 +147,7 @@ func TestALaterCommitFails(t *testing.T) {
 // A locked call with an Idempotency-Key over three databases has one effect in each, whoever
 // repeats it; calls for one lock lose no update in any of them.
 func TestLockAndKeyOverSeveralDatabases(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, h *house) {
 		add := func(db string) string { // in two statements, which only the lock makes one
 			return "n = " + db + ".FromSql(\"SELECT n FROM counter WHERE id = 'a'\").ToScalar();" +
@@ -175,6 +178,7 @@ func TestLockAndKeyOverSeveralDatabases(t *testing.T) {
 // A nested call is part of its caller's transaction in every database: what it did is kept
 // with the caller, or undone alone.
 func TestNestedCallsInNamedDatabases(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, h *house) {
 		for _, c := range []struct {
 			name, root, childHeader, child, sum string
@@ -209,6 +213,7 @@ func TestNestedCallsInNamedDatabases(t *testing.T) {
 // The answer to the commit of a named database is lost: its guard row tells that it landed,
 // and the run goes on to the next; that it did not, and the run fails with nothing written.
 func TestALostCommitOfANamedDatabase(t *testing.T) {
+	t.Parallel()
 	p, through, _ := proxiedDatabase(t)
 	h := newHouse(t, pair{}, func(s *app.Settings) { s.DatabaseURL, s.LockBackend = through, "embedded" })
 	for _, c := range []struct {

@@ -77,6 +77,7 @@ func onBoth(t *testing.T, test func(t *testing.T, h *house)) {
 // A named database has all that the tenant's own has, and both take part in the run: what
 // the script returns decides for all of them.
 func TestNamedDatabases(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, h *house) {
 		tenant := h.dbsTenant(t, nil)
 		for _, c := range []struct{ name, header, code, want, sum string }{
@@ -109,6 +110,7 @@ func TestNamedDatabases(t *testing.T) {
 // A name that is not there is told with the nearest, one that is removed is gone and comes
 // back with what it held, and a name that is no name never becomes a file or a schema.
 func TestTheNamesOfDatabases(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, h *house) {
 		tenant := h.dbsTenant(t, fstest.MapFS{
 			"typo.js": js("Category: x", "return { Code: 1, Data: V8.Dbs.zzx.FromSql('SELECT 1').ToScalar() };"),
@@ -163,6 +165,7 @@ func TestTheNamesOfDatabases(t *testing.T) {
 // Of two tenants with a database of the same name each has its own, and cannot name the
 // other's, however it is written.
 func TestTenantsDoNotShareNamedDatabases(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, h *house) {
 		files := fstest.MapFS{
 			"add.js": js("Category: x", addIn(aaa)+ok1),
@@ -203,6 +206,7 @@ func TestTenantsDoNotShareNamedDatabases(t *testing.T) {
 // Runs that hold a connection each and want another do not stand still until they are out of
 // time: whoever cannot have it within seconds is told so, and what it did is undone.
 func TestAFurtherConnectionIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, pair{postgres: true}, func(s *app.Settings) { s.DatabaseURL += "&pool_max_conns=2" })
 	tenant := h.dbsTenant(t, fstest.MapFS{
 		"hold.js": js("Timeout: 300", addIn(own)+sayStarted+untilLetGo+ok1),
