@@ -198,7 +198,7 @@ func TestWhatASliceSays(t *testing.T) {
 			"return { Code: 1, Data: Date.now() - at >= 1400 };", "Succeeded", "", func(g tasks.Task) bool { return string(g.Result) == "true" }},
 		"thrown":        {"throw new Error('no luck');", "Dead", "no luck", func(g tasks.Task) bool { return g.Attempt == 2 }},
 		"Code 0":        {"return { Code: 0, Msg: 'not today' };", "Dead", "not today", nil},
-		"no Code":       {"return { Data: 1 };", "Dead", "Code other than 1", nil},
+		"no Code":       {"return { Data: 1 };", "Dead", "an object without Code", nil},
 		"too late":      {"while (true);", "Dead", "deadline", nil},
 		"progress back": {"V8.Method.UpdateBackgroundTask({ Current: 9, Total: 10 }); V8.Method.UpdateBackgroundTask({ Current: 3, Msg: 'm' }); return { Code: 1 };", "Succeeded", "", func(g tasks.Task) bool { return g.Current == 9 && g.Msg == "m" }},
 	} {

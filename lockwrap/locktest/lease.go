@@ -179,7 +179,7 @@ func releaseRacesRenewal(s *suite) {
 	m := s.node("n1")
 	rounds := 300
 	for range rounds {
-		r := renewed(request("x", time.Second, time.Second), time.Hour)
+		r := renewed(request("x", 5*time.Second, time.Second), time.Hour) // a stalled server is not what is tried here
 		r.Plan.Renew = time.Millisecond
 		l := s.acquire(m, r)
 		select {
