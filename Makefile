@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: check fmt vet test faults hostile mutations bench bench-locks build tour reference
 
-check: fmt vet test ## everything a change must pass
+check: fmt vet test mutations ## everything a change must pass
 
 fmt: ## every file is as gofmt writes it
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
@@ -30,7 +30,7 @@ faults: ## the long form of the fault tests (the short one is part of check); AP
 hostile: ## every hostile script, without the race detector, which is too slow for them
 	go test -count=1 -timeout 20m -run 'TestHostile|TestPeakMemory' ./jsbridge
 
-mutations: ## (five minutes on a quiet machine) each known fault of a lock, a guard or the order of a call, put into the code, makes its test fail
+mutations: ## (three minutes on a quiet machine) each known fault of a lock, a guard or the order of a call, put into the code, makes its test fail
 	scripts/find-or-install.sh redis-server
 	scripts/find-or-install.sh postgres
 	go test -count=1 -tags mutation -run TestMutations -timeout 20m ./lock_test

@@ -11,8 +11,11 @@ var callMutations = []mutation{
 		{"if ls := f.tree.leases; len(ls) > 0 {", "if ls := f.tree.leases; false {"},
 		{"	if err := f.guard(ctx, t); err != nil {\n		return nil,", "	if err := error(nil); err != nil {\n		return nil,"},
 		{"return t, f.guard(ctx, t)", "return t, nil"},
-		{"if err := t.tx.Commit(ctx); err != nil {", "if err := errors.Join(f.guard(ctx, t), t.tx.Commit(ctx)); err != nil {"},
+		{"	if err := f.commitAll(ctx); err != nil {", "	for _, t := range f.scope.txs {\n\t\tif err := f.guard(ctx, t); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n	if err := f.commitAll(ctx); err != nil {"},
 	}, "./engine", "TestTheOrderOfACall"},
+	{"the tenant's own database committed first", "engine/commits.go", []edit{
+		{"names = append(names[1:], \"\")", "names = append([]string{\"\"}, names[1:]...)"},
+	}, "./engine", "TestTheOrderOfCommits"},
 	{"a guard without the tie-break, SQLite", "store/tenantdb/sqlitetx.go", []edit{
 		{"f.token < excluded.token OR f.token = excluded.token AND f.owner = excluded.owner", "f.token <= excluded.token"},
 	}, "./store/tenantdb", "TestGuardLetsOnlyNewerHoldersIn"},
