@@ -1,5 +1,7 @@
 package cache
 
+import "time"
+
 // shadow is what the staged operations on one key make of it, as far as that is known
 // without asking the base.
 type shadow struct {
@@ -7,6 +9,7 @@ type shadow struct {
 	known  bool
 	kind   shadowKind
 	value  string             // shadowString
+	ttl    time.Duration      // shadowString: how long it will live
 	fields map[string]*string // shadowHash; nil: deleted. Over the base's fields unless known
 }
 
@@ -18,12 +21,20 @@ const (
 	shadowHash
 )
 
+// decides tells whether what is staged has a say in what the key holds: an Expire has none.
+func (s *shadow) decides() bool { return s != nil && (s.known || s.kind == shadowHash) }
+
+// has reports whether the run has staged something for a field.
+func (s *shadow) has(field string) bool { _, staged := s.fields[field]; return staged }
+
 // fold changes the shadow as o will change the base. o fits what the key holds: that was
 // checked when it was staged.
 func (s *shadow) fold(o op) {
 	switch o.kind {
 	case opSet, opSetFenced:
-		*s = shadow{known: true, kind: shadowString, value: o.value}
+		*s = shadow{known: true, kind: shadowString, value: o.value, ttl: o.ttl}
+	case opExpire:
+		s.ttl = o.ttl
 	case opRemove:
 		*s = shadow{known: true, kind: shadowAbsent}
 	case opHashSet:

@@ -15,9 +15,9 @@ const maxStaged = 64 << 20
 // answer, and whether a hash operation meets a hash, is found out when they are staged.
 //
 // SetIfNotExists, Increment, CompareAndSet, GetAndRemove and HashIncrement act on the base
-// at once. So that a script sees its own order, what is staged for their key is applied
-// just before, and can then neither be dropped nor rolled back, no more than the operation
-// itself.
+// at once, and can then not be taken back; but not on a key, or the field of a hash, for
+// which the run has staged a value or a removal. There they answer by what is staged, and
+// what they write is staged behind it: the base would else get what may be rolled back.
 //
 // It belongs to one run. Its methods may be called from several goroutines.
 type Staged struct {
@@ -29,10 +29,10 @@ type Staged struct {
 	bytes   int
 }
 
-// staged is an op in the order of the run. Applied ones stay, so that marks stay valid.
+// staged is an op in the order of the run. One that is gone stays, so that marks stay valid.
 type staged struct {
 	op
-	applied bool
+	gone bool
 }
 
 var _ Cache = (*Staged)(nil)
@@ -115,7 +115,7 @@ func (s *Staged) rebuild(ops []staged) {
 	s.ops, s.bytes = ops, 0
 	clear(s.shadows)
 	for _, o := range ops {
-		if !o.applied {
+		if !o.gone {
 			s.fold(o.op)
 		}
 	}
@@ -146,43 +146,20 @@ func (s *Staged) add(o op) error {
 func (s *Staged) pending() []op {
 	var list []op
 	for _, o := range s.ops {
-		if !o.applied {
+		if !o.gone {
 			list = append(list, o.op)
 		}
 	}
 	return list
 }
 
-// settle applies what waits for k, so that an operation that acts at once comes after it.
-func (s *Staged) settle(ctx context.Context, k key) error {
-	if s.shadows[k] == nil {
-		return nil
-	}
-	var list []op
-	for _, o := range s.ops {
-		if o.key == k && !o.applied {
-			list = append(list, o.op)
-		}
-	}
-	if err := s.base.driver.apply(ctx, list); err != nil {
-		return err
-	}
+// forget makes nothing wait for k any more.
+func (s *Staged) forget(k key) {
 	for i := range s.ops {
-		if s.ops[i].key == k && !s.ops[i].applied {
+		if s.ops[i].key == k && !s.ops[i].gone {
 			s.bytes -= s.ops[i].size()
-			s.ops[i] = staged{op: op{key: k}, applied: true} // without the value
+			s.ops[i] = staged{op: op{key: k}, gone: true} // without the value
 		}
 	}
 	delete(s.shadows, k)
-	return nil
-}
-
-// atOnce runs act on the base after what waits for k.
-func atOnce[T any](ctx context.Context, s *Staged, k key, act func(driver) (T, error)) (none T, _ error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.settle(ctx, k); err != nil {
-		return none, err
-	}
-	return act(s.base.driver)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -83,38 +84,94 @@ func TestStagedRollback(t *testing.T) {
 	}
 }
 
-func TestAtOnceComesAfterWhatIsStagedForItsKey(t *testing.T) {
-	for name, act := range map[string]func(context.Context, *cache.Staged) string{
-		"Increment":      func(ctx context.Context, s *cache.Staged) string { return ask(s.Increment(ctx, "k", 1, 0)) },
-		"CompareAndSet":  func(ctx context.Context, s *cache.Staged) string { return ask(s.CompareAndSet(ctx, "k", "5", "6", 0)) },
-		"GetAndRemove":   func(ctx context.Context, s *cache.Staged) string { return ask(s.GetAndRemove(ctx, "k")) },
-		"SetIfNotExists": func(ctx context.Context, s *cache.Staged) string { return ask(s.SetIfNotExists(ctx, "k", "6", 0)) },
+// What acts at once on a key for which something is staged answers by that, and is staged
+// behind it: dropped or rolled back, nothing of either is left.
+func TestAtOnceOnAStagedKey(t *testing.T) {
+	type ops = func(context.Context, *cache.Staged) string
+	increment := func(ctx context.Context, s *cache.Staged) string { return ask(s.Increment(ctx, "k", 1, 0)) }
+	swap := func(ctx context.Context, s *cache.Staged) string { return ask(s.CompareAndSet(ctx, "k", "5", "6", 0)) }
+	mismatch := func(ctx context.Context, s *cache.Staged) string { return ask(s.CompareAndSet(ctx, "k", "1", "6", 0)) }
+	take := func(ctx context.Context, s *cache.Staged) string { return ask(s.GetAndRemove(ctx, "k")) }
+	create := func(ctx context.Context, s *cache.Staged) string { return ask(s.SetIfNotExists(ctx, "k", "6", 0)) }
+	count := func(ctx context.Context, s *cache.Staged) string { return ask(s.HashIncrement(ctx, "h", "n", 2)) }
+	set := func(ctx context.Context, s *cache.Staged) string { return ask(s.Set(ctx, "k", "5", 0)) }
+	remove := func(ctx context.Context, s *cache.Staged) string { return ask(s.Remove(ctx, "k")) }
+	field := func(ctx context.Context, s *cache.Staged) string { return ask(s.HashSet(ctx, "h", "n", "40")) }
+	unfield := func(ctx context.Context, s *cache.Staged) string { return ask(s.HashDelete(ctx, "h", "n")) }
+	for _, c := range []struct {
+		name, key string
+		stage     ops
+		act       ops
+		want      string // the answer
+		left      string // what the run sees then, and everybody after the flush
+		back      string // what everybody sees when act is rolled back and the rest flushed
+	}{
+		{"Set, Increment", "k", set, increment, "6", "6 true", "5 true"},
+		{"Set, CompareAndSet", "k", set, swap, "true", "6 true", "5 true"},
+		{"Set, CompareAndSet of the base's", "k", set, mismatch, "false", "5 true", "5 true"},
+		{"Set, GetAndRemove", "k", set, take, "5 true", " false", "5 true"},
+		{"Set, SetIfNotExists", "k", set, create, "false", "5 true", "5 true"},
+		{"Remove, Increment", "k", remove, increment, "1", "1 true", " false"},
+		{"Remove, CompareAndSet", "k", remove, mismatch, "false", " false", " false"},
+		{"Remove, GetAndRemove", "k", remove, take, " false", " false", " false"},
+		{"Remove, SetIfNotExists", "k", remove, create, "true", "6 true", " false"},
+		{"HashSet, HashIncrement", "h", field, count, "42", "42 true", "40 true"},
+		{"HashDelete, HashIncrement", "h", unfield, count, "2", "2 true", " false"},
 	} {
+		for kind, base := range map[string]*cache.View{"embedded": embeddedView(t), "redis": redisView(t)} {
+			ctx, name := t.Context(), c.name+", "+kind+": "
+			see := func(from cache.Cache) string {
+				if c.key == "h" {
+					return ask(from.HashGet(ctx, "h", "n"))
+				}
+				return ask(from.Get(ctx, "k"))
+			}
+			before := map[string]string{"k": "1 true", "h": "10 true"}[c.key]
+			for _, end := range []string{"drop", "flush", "rollback"} {
+				check(t, []step{{name + "before", ask(base.Set(ctx, "k", "1", 0)) + ask(base.HashSet(ctx, "h", "n", "10")), ""}})
+				s := cache.NewStaged(base)
+				c.stage(ctx, s)
+				mark := s.Mark()
+				check(t, []step{
+					{name + "answer", c.act(ctx, s), c.want},
+					{name + "the run sees it", see(s), c.left},
+					{name + "nobody else does", see(base), before},
+				})
+				after := map[string]string{"drop": before, "flush": c.left, "rollback": c.back}[end]
+				if end == "rollback" {
+					s.RollbackTo(mark)
+				}
+				if end == "drop" {
+					s.Drop()
+				}
+				check(t, []step{{name + end, ask(s.Flush(ctx, 0)), ""}, {name + "after " + end, see(base), after}})
+			}
+		}
+	}
+}
+
+// Fields and keys for which nothing is staged are the base's, also beside some that are; a
+// number keeps its end, and a value that takes the place of another does not keep an Expire.
+func TestAtOnceBesideAStagedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		base, ctx := embeddedView(t), t.Context()
 		s := cache.NewStaged(base)
 		check(t, []step{
-			{name + ": before", ask(base.Set(ctx, "k", "1", 0)), ""},
-			{name + ": another key, before", ask(s.Set(ctx, "other", "1", 0)), ""},
-			{name + ": stage", ask(s.Set(ctx, "k", "4", 0)) + ask(s.Set(ctx, "k", "5", 0)), ""},
+			{"before", ask(base.HashSet(ctx, "h", "n", "1")) + ask(base.Set(ctx, "k", "1", 0)), ""},
+			{"a field", ask(s.HashSet(ctx, "h", "secret", "x")), ""},
+			{"beside it", ask(s.HashIncrement(ctx, "h", "n", 1)), "2"},
+			{"an end", ask(s.Expire(ctx, "k", time.Minute)), "true"},
+			{"another value", ask(s.CompareAndSet(ctx, "k", "1", "2", time.Hour)), "true"},
+			{"a number with an end", ask(s.Set(ctx, "n", "1", time.Minute)) + ask(s.Increment(ctx, "n", 1, time.Hour)), "2"},
 		})
-		mark := s.Mark()
-		got := act(ctx, s)
-		want := map[string]string{"Increment": "6", "CompareAndSet": "true", "GetAndRemove": "5 true", "SetIfNotExists": "false"}[name]
-		left := map[string]string{"Increment": "6 true", "CompareAndSet": "6 true", "GetAndRemove": " false", "SetIfNotExists": "5 true"}[name]
-		check(t, []step{
-			{name, got, want},
-			{name + ": others see it at once", ask(base.Get(ctx, "k")), left},
-			{name + ": the run sees the same", ask(s.Get(ctx, "k")), left},
-			{name + ": another key waits on", ask(base.Exists(ctx, "other")), "false"},
-			{name + ": stage after it", ask(s.Set(ctx, "k", "late", 0)), ""},
-		})
-		s.RollbackTo(mark)
-		check(t, []step{
-			{name + ": flush", ask(s.Flush(ctx, 0)), ""},
-			{name + ": not applied twice", ask(base.Get(ctx, "k")), left},
-			{name + ": the other key", ask(base.Get(ctx, "other")), "1 true"},
-		})
-	}
+		check(t, []step{{"flush", ask(s.Flush(ctx, 0)), ""}, {"both fields", ask(base.HashGetAll(ctx, "h")), "map[n:2 secret:x]"}})
+		time.Sleep(2 * time.Minute)
+		check(t, []step{{"its end is its own", ask(base.Get(ctx, "k")), "2 true"}, {"its end is the old one", ask(base.Get(ctx, "n")), " false"}})
+		s = cache.NewStaged(base)
+		check(t, []step{{"a field that is dropped", ask(s.HashSet(ctx, "h", "secret", "y")) + ask(s.HashIncrement(ctx, "h", "n", 1)), "3"}})
+		s.Drop()
+		check(t, []step{{"only the count stays", ask(base.HashGetAll(ctx, "h")), "map[n:3 secret:x]"}})
+	})
 }
 
 func TestInvalidateEmptiesWhatWouldHaveChanged(t *testing.T) {

@@ -11,7 +11,15 @@ func (s *Staged) SetIfNotExists(ctx context.Context, key, value string, ttl time
 	if err != nil {
 		return false, err
 	}
-	return atOnce(ctx, s, k, func(d driver) (bool, error) { return d.setIfNotExists(ctx, k, value, ttl) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shadows[k].decides() {
+		return s.base.driver.setIfNotExists(ctx, k, value, ttl)
+	}
+	if exists, err := s.exists(ctx, k); err != nil || exists {
+		return false, err
+	}
+	return true, s.add(op{kind: opSet, key: k, value: value, ttl: ttl})
 }
 
 // Increment implements Cache.
@@ -20,7 +28,26 @@ func (s *Staged) Increment(ctx context.Context, key string, by int64, ttl time.D
 	if err != nil {
 		return 0, err
 	}
-	return atOnce(ctx, s, k, func(d driver) (int64, error) { return d.increment(ctx, k, by, ttl) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := s.shadows[k]
+	if !sh.decides() {
+		return s.base.driver.increment(ctx, k, by, ttl)
+	}
+	text, found, err := s.get(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	if found {
+		ttl = sh.ttl // a number that is there keeps its end
+	} else {
+		text = "0"
+	}
+	next, sum, err := add(k, text, by)
+	if err != nil {
+		return 0, err
+	}
+	return sum, s.add(op{kind: opSet, key: k, value: next, ttl: ttl})
 }
 
 // CompareAndSet implements Cache.
@@ -29,7 +56,20 @@ func (s *Staged) CompareAndSet(ctx context.Context, key, old, value string, ttl 
 	if err != nil {
 		return false, err
 	}
-	return atOnce(ctx, s, k, func(d driver) (bool, error) { return d.compareAndSet(ctx, k, old, value, ttl) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shadows[k].decides() {
+		stored, err := s.base.driver.compareAndSet(ctx, k, old, value, ttl)
+		if stored {
+			s.forget(k) // an Expire, which was of the value before
+		}
+		return stored, err
+	}
+	now, found, err := s.get(ctx, k)
+	if err != nil || !found || now != old {
+		return false, err
+	}
+	return true, s.add(op{kind: opSet, key: k, value: value, ttl: ttl})
 }
 
 // HashIncrement implements Cache.
@@ -38,7 +78,24 @@ func (s *Staged) HashIncrement(ctx context.Context, key, field string, by int64)
 	if err != nil {
 		return 0, err
 	}
-	return atOnce(ctx, s, k, func(d driver) (int64, error) { return d.hashIncrement(ctx, k, field, by) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := s.shadows[k]
+	if !sh.decides() || !sh.known && !sh.has(field) {
+		return s.base.driver.hashIncrement(ctx, k, field, by)
+	}
+	text, found, err := s.hashGet(ctx, k, field)
+	if err != nil {
+		return 0, err
+	}
+	if !found {
+		text = "0"
+	}
+	next, sum, err := add(k, text, by)
+	if err != nil {
+		return 0, err
+	}
+	return sum, s.add(op{kind: opHashSet, key: k, field: field, value: next})
 }
 
 // GetAndRemove implements Cache.
@@ -47,9 +104,13 @@ func (s *Staged) GetAndRemove(ctx context.Context, key string) (value string, fo
 	if err != nil {
 		return "", false, err
 	}
-	value, err = atOnce(ctx, s, k, func(d driver) (v string, err error) {
-		v, found, err = d.getAndRemove(ctx, k)
-		return v, err
-	})
-	return value, found, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.shadows[k].decides() {
+		return s.base.driver.getAndRemove(ctx, k)
+	}
+	if value, found, err = s.get(ctx, k); err != nil || !found {
+		return "", false, err
+	}
+	return value, true, s.add(op{kind: opRemove, key: k})
 }

@@ -13,9 +13,13 @@ func (s *Staged) Get(ctx context.Context, key string) (string, bool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.get(ctx, k)
+}
+
+func (s *Staged) get(ctx context.Context, k key) (string, bool, error) {
 	sh := s.shadows[k]
 	switch {
-	case sh == nil || !sh.known && sh.kind != shadowHash:
+	case !sh.decides():
 		return s.base.driver.get(ctx, k)
 	case sh.known && sh.kind == shadowAbsent:
 		return "", false, nil
@@ -43,7 +47,7 @@ func (s *Staged) Exists(ctx context.Context, key string) (bool, error) {
 func (s *Staged) exists(ctx context.Context, k key) (bool, error) {
 	sh := s.shadows[k]
 	switch {
-	case sh == nil || !sh.known && sh.kind != shadowHash:
+	case !sh.decides():
 		return s.base.driver.exists(ctx, k)
 	case sh.known:
 		return sh.kind != shadowAbsent, nil
