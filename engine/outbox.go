@@ -66,13 +66,15 @@ func (m mailbox) Once(ctx context.Context, eventID string) (first bool, err erro
 // deliverable refuses a target that nothing could be delivered to.
 func (f *frame) deliverable(ctx context.Context, target string) error {
 	e := f.tree.e
-	switch _, found := e.cfg.Catalog.ByKey(f.call.Tenant, target); {
+	switch api, found := e.cfg.Catalog.ByKey(f.call.Tenant, target); {
 	case e.cfg.Posts == nil:
 		return fault.New(fault.Forbidden, "V8.Outbox is not available on this server")
 	case IsAddress(target):
 		return e.cfg.Posts.Allows(ctx, f.call.Tenant, target)
 	case !found:
 		return fault.New(fault.NotFound, "there is no API %q to deliver to; a Target is an ApiEngineKey or begins with https://", target)
+	case api.Definition.Library:
+		return fault.New(fault.BadRequest, "%q is a library: nobody calls it, so nothing is delivered to it", target)
 	}
 	return nil
 }

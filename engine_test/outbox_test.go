@@ -25,6 +25,7 @@ func mail() fstest.MapFS {
 		"send.js": js("Lock: true\nLockKey: Id",
 			`var P = V8.Param, stored = V8.Outbox.Send({EventId: P.Id, Type: 'paid', Data: {n: P.N}, Target: P.Target, Key: P.Key});
 			return { Code: P.Code, Data: stored };`),
+		"lib.js": js("Library: true", "return {};"),
 		"receive.js": js("StopHttp: false",
 			`var P = V8.Param;
 			if (V8.Cache.Get('broken ' + P.EventId) !== null && V8.Cache.GetAndRemove('broken ' + P.EventId) !== null) return { Code: 0, Msg: 'not yet' };
@@ -84,7 +85,7 @@ func TestOutboxToAnAPI(t *testing.T) {
 			if n.scalar(t, "SELECT count(*) FROM ledger") != "1" || len(n.messages(t, "")) != 1 {
 				t.Error("a run that was rolled back has sent something")
 			}
-			for target, kind := range map[string]string{"nobody": "not_found", "http://10.0.0.1/": "forbidden", "gopher://8.8.8.8/": "forbidden", "": "script_error"} {
+			for target, kind := range map[string]string{"nobody": "not_found", "lib": "bad_request", "http://10.0.0.1/": "forbidden", "gopher://8.8.8.8/": "forbidden", "": "script_error"} {
 				if a := n.send(t, "x", target, "", 1); a.kind() != kind {
 					t.Errorf("to %q: %s", target, a.Body)
 				}
