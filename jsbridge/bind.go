@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -160,8 +161,8 @@ func (r *run) toJS(v any) (goja.Value, error) {
 	case nil:
 		return goja.Null(), nil
 	case int64:
-		if v > maxSafeInteger || v < -maxSafeInteger {
-			return rt.ToValue(fmt.Sprint(v)), nil
+		if text := strconv.FormatInt(v, 10); len(text) >= safeDigits && !keepsDigits(text) {
+			return rt.ToValue(text), nil
 		}
 		return rt.ToValue(v), nil
 	case string, bool, float64:
@@ -248,7 +249,7 @@ func (a argValue) database() string {
 }
 
 func (a argValue) json() (json.RawMessage, error) {
-	w := jsonWriter{r: a.r, max: maxStringify, native: true}
+	w := jsonWriter{r: a.r, max: maxStringify, native: true, inward: true}
 	wrote, err := w.write(goja.Undefined(), "", a.v)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be JSON: %w", err)

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -30,6 +29,7 @@ type jsonWriter struct {
 	count  int
 	exact  bool           // untouched lazy text is written anew, as JSON.stringify would
 	native bool           // for a native: a BigInt is its digits as text, a buffer base64
+	inward bool           // read by a script again, in which a number must stay one
 	stack  []*goja.Object // the containers that hold the value being written
 	names  []unistring.String
 
@@ -130,10 +130,14 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 	}
 	switch v.ExportType() {
 	case typeInt:
-		w.buf = strconv.AppendInt(w.buf, v.ToInteger(), 10)
+		if n := v.ToInteger(); n <= maxSafeInteger && n >= -maxSafeInteger {
+			w.buf = strconv.AppendInt(w.buf, n, 10)
+			return true, nil
+		}
+		w.number(v.ToFloat())
 		return true, nil
 	case typeFloat:
-		w.double(v)
+		w.number(v.ToFloat())
 		return true, nil
 	case typeBool:
 		w.buf = strconv.AppendBool(w.buf, v.ToBoolean())
@@ -150,19 +154,6 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 		return false, errBigInt
 	}
 	return false, nil // undefined, a Symbol
-}
-
-func (w *jsonWriter) double(v goja.Value) {
-	switch f := v.ToFloat(); {
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		w.buf = append(w.buf, "null"...)
-	case w.native && math.Abs(f) > maxSafeInteger:
-		w.buf = strconv.AppendFloat(w.buf, f, 'e', -1, 64) // all digits would be read as a text
-	case math.Abs(f) >= 1e-6 && math.Abs(f) < 1e21:
-		w.buf = strconv.AppendFloat(w.buf, f, 'f', -1, 64)
-	default:
-		w.buf = append(w.buf, v.String()...)
-	}
 }
 
 func (w *jsonWriter) sized() error {

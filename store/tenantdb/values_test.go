@@ -18,12 +18,17 @@ func TestValuesOfResults(t *testing.T) {
 	cases := map[string][]struct{ sql, want string }{
 		"both": {
 			{"SELECT 1", "1"}, {"SELECT NULL", "null"}, {"SELECT 'a\"b\\c'", `"a\"b\\c"`}, {"SELECT ''", `""`},
-			{"SELECT 9007199254740991", "9007199254740991"}, {"SELECT 9007199254740992", `"9007199254740992"`},
-			{"SELECT -9007199254740992", `"-9007199254740992"`}, {"SELECT '姓名'", `"姓名"`}, {"SELECT '1.50'", `"1.50"`},
+			{"SELECT 9007199254740991", "9007199254740991"}, {"SELECT 9007199254740992", "9007199254740992"}, {"SELECT 9007199254740993", `"9007199254740993"`},
+			{"SELECT -9007199254740992", "-9007199254740992"}, {"SELECT -9007199254740993", `"-9007199254740993"`}, {"SELECT 1000000000000000000", "1000000000000000000"},
+			{"SELECT 1152921504606846976", `"1152921504606846976"`}, {"SELECT 1152921504606847000", `"1152921504606847000"`}, {"SELECT 9223372036854775807", `"9223372036854775807"`},
+			{"SELECT CAST(1e18 AS double precision)", "1e+18"}, {"SELECT CAST(9007199254740992 AS double precision)", "9.007199254740992e+15"},
+			{"SELECT CAST(1152921504606846976 AS double precision)", "1.152921504606847e+18"}, {"SELECT avg(CAST(x AS double precision)) FROM (SELECT 1e16 AS x) AS t", "1e+16"},
+			{"SELECT sum(CAST(x AS double precision)) FROM (SELECT 1e18 AS x) AS t", "1e+18"},
+			{"SELECT '姓名'", `"姓名"`}, {"SELECT '1.50'", `"1.50"`},
 			{"SELECT CAST(1.5 AS double precision)", "1.5"}, {"SELECT CAST(1e300 AS double precision)", "1e+300"},
 		},
 		"sqlite": {
-			{"SELECT x'00ff'", `"AP8="`}, {"SELECT 9e999", `"Infinity"`}, {"SELECT -9e999", `"-Infinity"`}, {"SELECT 5.0", "5"},
+			{"SELECT x'00ff'", `"AP8="`}, {"SELECT 9e999", `"Infinity"`}, {"SELECT -9e999", `"-Infinity"`}, {"SELECT 5.0", "5"}, {"SELECT 1e16", "1e+16"}, {"SELECT -1e18", "-1e+18"},
 			{"SELECT 1 = 1", "1"}, {"SELECT CAST(x'ff41' AS TEXT)", `"�A"`}, {"SELECT x''", `""`}, {"SELECT 1e-9", "1e-09"},
 		},
 		"postgres": {
