@@ -1,9 +1,11 @@
 package jsbridge
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -27,11 +29,12 @@ type jsonWriter struct {
 	buf    []byte
 	max    int
 	count  int
-	exact  bool           // untouched lazy text is written anew, as JSON.stringify would
-	native bool           // for a native: a BigInt is its digits as text, a buffer base64
-	inward bool           // read by a script again, in which a number must stay one
-	stack  []*goja.Object // the containers that hold the value being written
-	names  []unistring.String
+	exact  bool // untouched lazy text is written anew, as JSON.stringify would
+	native bool // for a native: a BigInt is its digits as text, a buffer base64
+	inward bool // read by a script again, in which a number must stay one
+	columns
+	stack []*goja.Object // the containers that hold the value being written
+	names []unistring.String
 
 	replacer goja.Callable
 	allow    []string // keys to write; nil: all
@@ -61,6 +64,15 @@ func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, e
 		w.r.checkStopped()
 	}
 	obj, isObj := v.(*goja.Object)
+	if w.columns.on && isObj {
+		if invalidDate(obj) && w.columnValue() {
+			return false, &unstorableError{"an invalid Date"}
+		}
+		if key == "_Where" && len(w.stack) == 1 {
+			w.columns.where = true
+			defer func() { w.columns.where = false }()
+		}
+	}
 	if isObj && !w.exact {
 		if text, ok := w.r.untouched(obj); ok {
 			if len(w.stack) == 0 {
@@ -137,6 +149,9 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 		w.number(v.ToFloat())
 		return true, nil
 	case typeFloat:
+		if f := v.ToFloat(); (math.IsNaN(f) || math.IsInf(f, 0)) && w.columnValue() {
+			return false, &unstorableError{v.String()}
+		}
 		w.number(v.ToFloat())
 		return true, nil
 	case typeBool:
@@ -229,7 +244,7 @@ func (w *jsonWriter) array(obj *goja.Object) error {
 		wrote, err := w.write(obj, key, orUndefined(obj.Get(key)))
 		if err == nil && !wrote {
 			w.buf = append(w.buf, "null"...)
-			err = w.sized()
+			err = cmp.Or(w.absent("Value"), w.sized())
 		}
 		if err != nil {
 			return at(err, "["+key+"]")
@@ -265,6 +280,9 @@ func (w *jsonWriter) object(obj *goja.Object) error {
 			w.code = new(v.ToFloat())
 		}
 		wrote, err := w.write(obj, key, v)
+		if err == nil && !wrote {
+			err = w.absent(key)
+		}
 		if err != nil {
 			return at(err, "."+key)
 		}
