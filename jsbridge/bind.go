@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -160,8 +161,8 @@ func (r *run) toJS(v any) (goja.Value, error) {
 	case nil:
 		return goja.Null(), nil
 	case int64:
-		if v > maxSafeInteger || v < -maxSafeInteger {
-			return rt.ToValue(fmt.Sprint(v)), nil
+		if text := strconv.FormatInt(v, 10); len(text) >= safeDigits && !keepsDigits(text) {
+			return rt.ToValue(text), nil
 		}
 		return rt.ToValue(v), nil
 	case string, bool, float64:
@@ -239,16 +240,22 @@ type argValue struct {
 
 func (a argValue) missing() bool { return goja.IsUndefined(a.v) || goja.IsNull(a.v) }
 
-// database is the <name> of V8.Dbs.<name>; empty for anything else.
-func (a argValue) database() string {
-	if h, ok := a.r.stateOf(a.v).(*dbHandle); ok {
-		return h.name
+func (a argValue) database() (inDatabase, error) {
+	h, ok := a.r.stateOf(a.v).(*dbHandle)
+	if ok && h.reads || a.v == a.r.m.dbs {
+		return inDatabase{}, errNoDatabase
 	}
-	return ""
+	if !ok {
+		return inDatabase{}, nil
+	}
+	return inDatabase{h.name, true}, nil
 }
 
 func (a argValue) json() (json.RawMessage, error) {
-	w := jsonWriter{r: a.r, max: maxStringify, native: true}
+	return a.written(&jsonWriter{r: a.r, max: maxStringify, native: true, inward: true})
+}
+
+func (a argValue) written(w *jsonWriter) (json.RawMessage, error) {
 	wrote, err := w.write(goja.Undefined(), "", a.v)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be JSON: %w", err)
@@ -266,7 +273,12 @@ func (a argValue) plain() (any, error) {
 			return nil, fmt.Errorf("must not be a function")
 		}
 		switch obj.ClassName() {
-		case "Date", "Number", "String", "Boolean":
+		case "Number":
+			return argValue{a.r, obj.ToNumber()}.plain()
+		case "Date", "String", "Boolean":
+			if invalidDate(obj) {
+				return nil, errBadDate
+			}
 			text, err := a.json()
 			if err != nil {
 				return nil, err

@@ -13,6 +13,7 @@ import (
 // whether the script has touched it or not.
 func FuzzConvert(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5,"x\u0000\ud800"],"__proto__":{"b":null}}`, `{"n":9007199254740993,"m":-0,"e":1e21,"s":"1e3"}`,
+		`{"a":1152921504606846976.0,"b":1e18,"c":1000000000000000000,"d":1152921504606846976}`,
 		`{"":"","a":{"toJSON":1}}`, `{"long":"` + strings.Repeat("é", 300) + `","list":[[],{},[null,true,false]]}`, `{"a":1,"a":2}`, `{"length":3,"0":"x"}`} {
 		f.Add(s)
 	}
@@ -59,7 +60,7 @@ func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		f, err := v.Float64()
-		if whole := !strings.ContainsAny(v.String(), ".eE"); err != nil || whole && (f > maxSafeInteger || f < -maxSafeInteger) {
+		if whole := !strings.ContainsAny(v.String(), ".eE"); err != nil || whole && (f > maxSafeInteger || f < -maxSafeInteger) && !keepsDigits(v.String()) {
 			if whole {
 				return v.String()
 			}

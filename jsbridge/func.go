@@ -43,8 +43,9 @@ type Call struct {
 //	json.RawMessage                any value, as JSON text
 //	[]byte                         a string, as UTF-8, or a buffer
 //	time.Duration                  a ttl: seconds, or 'd.HH:mm:ss'
-//	ignored                        anything at all
-//	inDatabase, orDatabase         V8.Dbs.<name>; anything at all, or what any takes
+//	inDatabase                     V8.Db, V8.DbTrans or V8.Dbs.<name>
+//	orDatabase                     one of these, or what any takes
+//	orStored                       orDatabase, of which values go into columns
 //
 // The tag `js:"name"` names the argument in messages; `js:"name,optional"` lets it be
 // missing, undefined or null, and then the field keeps its zero value.
@@ -70,16 +71,22 @@ func hostFn[In any](name, doc string, f func(c *Call, in In) (any, error)) Func 
 	return row
 }
 
-// ignored is an argument that is accepted and means nothing, as V8.DbTrans does.
-type ignored struct{}
-
-// inDatabase is an argument in the place of V8.DbTrans: V8.Dbs.<name> gives its name, anything
-// else means nothing. orDatabase is one that may stand there, or is what it is.
+// inDatabase is an argument in the place of V8.DbTrans: one of the databases that a run writes
+// to, by its name. orDatabase is one that may stand there, or is what it is. orStored takes
+// no number or Date that a column cannot hold (refused says which) and no condition without
+// a value.
 type (
-	inDatabase struct{ name string }
+	inDatabase struct {
+		name  string
+		given bool
+	}
 	orDatabase struct {
-		value    any
-		database string
+		value any
+		inDatabase
+	}
+	orStored struct {
+		orDatabase
+		refused string
 	}
 )
 
@@ -92,9 +99,12 @@ type jsArg interface {
 	json() (json.RawMessage, error)
 	// bytes gives a string's UTF-8, or the content of a buffer.
 	bytes() ([]byte, error)
+	// stored is plain for values that go into columns.
+	stored() (v any, refused string, err error)
 	missing() bool
-	// database is the <name> of V8.Dbs.<name>; empty for anything else.
-	database() string
+	// database tells which of V8.Db, V8.DbTrans and V8.Dbs.<name> it is, if any; an error for
+	// V8.DbRead and V8.Dbs, which can only be meant as one.
+	database() (inDatabase, error)
 }
 
 type argPlan []argField
@@ -131,9 +141,9 @@ var (
 	typeRaw      = reflect.TypeFor[json.RawMessage]()
 	typeBytes    = reflect.TypeFor[[]byte]()
 	typeDuration = reflect.TypeFor[time.Duration]()
-	typeIgnored  = reflect.TypeFor[ignored]()
 	typeInDB     = reflect.TypeFor[inDatabase]()
 	typeOrDB     = reflect.TypeFor[orDatabase]()
+	typeStored   = reflect.TypeFor[orStored]()
 	typeAny      = reflect.TypeFor[any]()
 )
 
@@ -147,7 +157,7 @@ func (p argPlan) decode(name string, args []jsArg, in reflect.Value) error {
 	}
 	for i, f := range p {
 		if i >= len(args) || args[i].missing() {
-			if !f.optional && f.typ != typeIgnored && f.typ != typeAny {
+			if !f.optional && (f.typ != typeAny || i >= len(args)) {
 				return argErrorf("%s: argument %q is missing", name, f.name)
 			}
 			continue
@@ -163,7 +173,7 @@ func (p argPlan) String() string {
 	names := make([]string, len(p))
 	for i, f := range p {
 		names[i] = f.name
-		if f.optional || f.typ == typeIgnored {
+		if f.optional {
 			names[i] += "?"
 		}
 	}
@@ -183,8 +193,6 @@ func shownName(name string) string {
 
 func (f argField) set(a jsArg, dst reflect.Value) error {
 	switch f.typ {
-	case typeIgnored:
-		return nil
 	case typeRaw:
 		text, err := a.json()
 		dst.SetBytes(text)
@@ -193,19 +201,8 @@ func (f argField) set(a jsArg, dst reflect.Value) error {
 		b, err := a.bytes()
 		dst.SetBytes(b)
 		return err
-	case typeInDB:
-		dst.Set(reflect.ValueOf(inDatabase{a.database()}))
-		return nil
-	case typeOrDB:
-		o := orDatabase{database: a.database()}
-		if o.database != "" {
-			dst.Set(reflect.ValueOf(o))
-			return nil
-		}
-		v, err := a.plain()
-		o.value = v
-		dst.Set(reflect.ValueOf(o))
-		return err
+	case typeInDB, typeOrDB, typeStored:
+		return f.setDatabase(a, dst)
 	}
 	v, err := a.plain()
 	if err != nil {
@@ -223,6 +220,50 @@ func (f argField) set(a jsArg, dst reflect.Value) error {
 		return err
 	}
 	return setPlain(dst, v)
+}
+
+// errNoDatabase says what belongs in the place of V8.DbTrans.
+var errNoDatabase = errors.New("must be V8.Db, V8.DbTrans or V8.Dbs.<name> (or be left out)")
+
+func (f argField) setDatabase(a jsArg, dst reflect.Value) error {
+	db, err := a.database()
+	switch {
+	case err != nil:
+		return err
+	case f.typ == typeInDB && !db.given:
+		return errNoDatabase
+	case f.typ == typeInDB:
+		dst.Set(reflect.ValueOf(db))
+		return nil
+	}
+	o := orStored{orDatabase: orDatabase{inDatabase: db}}
+	switch {
+	case db.given:
+	case f.typ == typeOrDB:
+		o.value, err = a.plain()
+	default:
+		o.value, o.refused, err = a.stored()
+	}
+	if f.typ == typeOrDB {
+		dst.Set(reflect.ValueOf(o.orDatabase))
+	} else {
+		dst.Set(reflect.ValueOf(o))
+	}
+	return err
+}
+
+// afterObject is the database of a call whose first argument is an object, in which what stands
+// second can only be that.
+func (o orDatabase) afterObject(fn string, trans inDatabase) (inDatabase, error) {
+	switch {
+	case o.value != nil:
+		return o.inDatabase, argErrorf("V8.%s: after an object, the second argument %v", fn, errNoDatabase)
+	case o.given && trans.given:
+		return o.inDatabase, argErrorf("V8.%s: two databases are given", fn)
+	case o.given:
+		return o.inDatabase, nil
+	}
+	return trans, nil
 }
 
 func setPlain(dst reflect.Value, v any) error {

@@ -1,6 +1,7 @@
 package jsbridge
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -65,6 +66,9 @@ func (w *jsonWriter) fastObject(obj *goja.Object, o *plainObject) error {
 			w.code = new(v.ToFloat())
 		}
 		wrote, err := w.member(obj, name, v)
+		if err == nil && !wrote {
+			err = w.absent(name.String())
+		}
 		if err != nil {
 			return at(err, "."+name.String())
 		}
@@ -128,7 +132,7 @@ func (w *jsonWriter) fastArray(obj *goja.Object, list *plainArray) error {
 		}
 		if err == nil && !wrote {
 			w.buf = append(w.buf, "null"...)
-			err = w.sized()
+			err = cmp.Or(w.absent("Value"), w.sized())
 		}
 		if err != nil {
 			return at(err, "["+strconv.Itoa(i)+"]")

@@ -2,9 +2,7 @@ package jsbridge
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,8 +13,6 @@ import (
 // maxJSONDepth bounds the nesting of JSON in both directions; goja's own parser and
 // stringifier end the process on deep input.
 const maxJSONDepth = 512
-
-const maxSafeInteger = 1<<53 - 1
 
 // jsonSyntaxError reports text that is not JSON; Offset counts bytes.
 type jsonSyntaxError struct {
@@ -35,10 +31,11 @@ type jsonScan struct {
 	depth int
 	ascii bool     // the string that was read last is
 	m     *machine // nil: only check
-	// exact makes integers that a double cannot hold strings (contract.md section 4.2);
-	// without it they are rounded as JSON.parse rounds them.
-	exact bool
-	keep  bool // false: only check
+	// exact makes strings of the integers that keepsDigits says no to (contract.md section
+	// 4.2); without it they are rounded as JSON.parse rounds them.
+	exact  bool
+	keep   bool // false: only check
+	inside bool // there is such an integer; known when only checking
 	// root is filled instead of making a new object for the outermost value.
 	root  *goja.Object
 	items []goja.Value // of the arrays being read, the innermost last
@@ -51,10 +48,12 @@ func parseJSON(m *machine, text string, exact bool) (goja.Value, error) {
 	return (&jsonScan{s: text, m: m, exact: exact, keep: true}).document()
 }
 
-// checkJSON tells whether text is one JSON value, by the same rules as parseJSON.
-func checkJSON(text string) error {
-	_, err := (&jsonScan{s: text}).document()
-	return err
+// checkJSON tells whether text is one JSON value, by the same rules as parseJSON, and
+// whether an integer in it becomes something else than its digits.
+func checkJSON(text string) (changes bool, err error) {
+	p := &jsonScan{s: text}
+	_, err = p.document()
+	return p.inside, err
 }
 
 func (p *jsonScan) document() (goja.Value, error) {
@@ -262,6 +261,7 @@ func (p *jsonScan) number() (goja.Value, error) {
 		}
 	}
 	if !p.keep {
+		p.inside = p.inside || integer && len(digits) >= safeDigits && !keepsDigits(p.s[start:p.pos])
 		return nil, nil
 	}
 	return p.numberValue(p.s[start:p.pos], integer), nil
@@ -273,24 +273,4 @@ func (p *jsonScan) digits() string {
 		p.pos++
 	}
 	return p.s[start:p.pos]
-}
-
-func (p *jsonScan) numberValue(text string, integer bool) goja.Value {
-	if integer {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err == nil && n >= -maxSafeInteger && n <= maxSafeInteger && (n != 0 || text[0] != '-') {
-			return p.m.in.intValue(n)
-		}
-		if p.exact && text != "-0" {
-			return p.m.rt.ToValue(text)
-		}
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil && !math.IsInf(f, 0) {
-		return goja.NaN()
-	}
-	if math.IsInf(f, 0) || f == math.Trunc(f) {
-		return p.m.rt.ToValue(f) // as an integer where it is one
-	}
-	return p.m.in.doubleValue(f)
 }

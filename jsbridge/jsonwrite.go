@@ -1,6 +1,7 @@
 package jsbridge
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -28,10 +29,12 @@ type jsonWriter struct {
 	buf    []byte
 	max    int
 	count  int
-	exact  bool           // untouched lazy text is written anew, as JSON.stringify would
-	native bool           // for a native: a BigInt is its digits as text, a buffer base64
-	stack  []*goja.Object // the containers that hold the value being written
-	names  []unistring.String
+	exact  bool // untouched lazy text is written anew, as JSON.stringify would
+	native bool // for a native: a BigInt is its digits as text, a buffer base64
+	inward bool // read by a script again, in which a number must stay one
+	columns
+	stack []*goja.Object // the containers that hold the value being written
+	names []unistring.String
 
 	replacer goja.Callable
 	allow    []string // keys to write; nil: all
@@ -61,6 +64,15 @@ func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, e
 		w.r.checkStopped()
 	}
 	obj, isObj := v.(*goja.Object)
+	if w.columns.on && isObj {
+		if invalidDate(obj) && w.columnValue() {
+			return false, &unstorableError{"an invalid Date"}
+		}
+		if key == "_Where" && len(w.stack) == 1 {
+			w.columns.where = true
+			defer func() { w.columns.where = false }()
+		}
+	}
 	if isObj && !w.exact {
 		if text, ok := w.r.untouched(obj); ok {
 			if len(w.stack) == 0 {
@@ -130,10 +142,17 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 	}
 	switch v.ExportType() {
 	case typeInt:
-		w.buf = strconv.AppendInt(w.buf, v.ToInteger(), 10)
+		if n := v.ToInteger(); n <= maxSafeInteger && n >= -maxSafeInteger {
+			w.buf = strconv.AppendInt(w.buf, n, 10)
+			return true, nil
+		}
+		w.number(v.ToFloat())
 		return true, nil
 	case typeFloat:
-		w.double(v)
+		if f := v.ToFloat(); (math.IsNaN(f) || math.IsInf(f, 0)) && w.columnValue() {
+			return false, &unstorableError{v.String()}
+		}
+		w.number(v.ToFloat())
 		return true, nil
 	case typeBool:
 		w.buf = strconv.AppendBool(w.buf, v.ToBoolean())
@@ -150,19 +169,6 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 		return false, errBigInt
 	}
 	return false, nil // undefined, a Symbol
-}
-
-func (w *jsonWriter) double(v goja.Value) {
-	switch f := v.ToFloat(); {
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		w.buf = append(w.buf, "null"...)
-	case w.native && math.Abs(f) > maxSafeInteger:
-		w.buf = strconv.AppendFloat(w.buf, f, 'e', -1, 64) // all digits would be read as a text
-	case math.Abs(f) >= 1e-6 && math.Abs(f) < 1e21:
-		w.buf = strconv.AppendFloat(w.buf, f, 'f', -1, 64)
-	default:
-		w.buf = append(w.buf, v.String()...)
-	}
 }
 
 func (w *jsonWriter) sized() error {
@@ -238,7 +244,7 @@ func (w *jsonWriter) array(obj *goja.Object) error {
 		wrote, err := w.write(obj, key, orUndefined(obj.Get(key)))
 		if err == nil && !wrote {
 			w.buf = append(w.buf, "null"...)
-			err = w.sized()
+			err = cmp.Or(w.absent("Value"), w.sized())
 		}
 		if err != nil {
 			return at(err, "["+key+"]")
@@ -274,6 +280,9 @@ func (w *jsonWriter) object(obj *goja.Object) error {
 			w.code = new(v.ToFloat())
 		}
 		wrote, err := w.write(obj, key, v)
+		if err == nil && !wrote {
+			err = w.absent(key)
+		}
 		if err != nil {
 			return at(err, "."+key)
 		}

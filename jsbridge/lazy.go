@@ -14,10 +14,12 @@ const lazyFrom = 256
 // lazyValue is JSON text that became a JS value without being parsed. What the script
 // holds is a Proxy over an empty target; the first trap parses the text into the target
 // and takes all traps away, so that from then on the proxy is its target. A value that
-// nobody touched goes into the answer as the text it came as.
+// nobody touched goes into the answer as the text it came as, unless a number in it reads
+// otherwise than it is written.
 type lazyValue struct {
 	text   string
 	exact  bool
+	anew   bool // must be written anew
 	target *goja.Object
 	proxy  *goja.Object
 	traps  goja.ProxyTrapConfig
@@ -30,10 +32,11 @@ func (r *run) jsonValue(text string, exact bool) (goja.Value, error) {
 	if len(text) < lazyFrom || lead == "" || lead[0] != '{' && lead[0] != '[' || !utf8.ValidString(text) {
 		return parseJSON(r.m, text, exact)
 	}
-	if err := checkJSON(text); err != nil {
+	anew, err := checkJSON(text)
+	if err != nil {
 		return nil, err
 	}
-	l := &lazyValue{text: text, exact: exact, traps: r.m.lazyTraps}
+	l := &lazyValue{text: text, exact: exact, anew: anew, traps: r.m.lazyTraps}
 	if lead[0] == '{' {
 		l.target = rt.NewObject()
 	} else {
@@ -48,12 +51,13 @@ func (r *run) jsonValue(text string, exact bool) (goja.Value, error) {
 	return l.proxy, nil
 }
 
-// untouched returns the text behind obj when obj is a lazy value that nobody touched.
+// untouched returns the text behind obj when obj is a lazy value that nobody touched and
+// that reads as it is written.
 func (r *run) untouched(obj *goja.Object) (string, bool) {
 	if len(r.lazies) == 0 {
 		return "", false
 	}
-	if l := r.lazies[obj]; l != nil && l.proxy == obj {
+	if l := r.lazies[obj]; l != nil && l.proxy == obj && !l.anew {
 		return l.text, true
 	}
 	return "", false

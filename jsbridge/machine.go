@@ -32,6 +32,7 @@ type machine struct {
 
 	v8Proto    *goja.Object
 	queryProto *goja.Object
+	dbs        goja.Value                 // V8.Dbs
 	handles    map[*goja.Object]*dbHandle // V8.Db and its kin; V8.Dbs.<name> are in the run
 	dbProto    *goja.Object
 	lockProto  *goja.Object

@@ -150,13 +150,18 @@ func apiFuncs() []Func {
 	return []Func{
 		hostFn("ApiEngine.Run", "runs another API of this tenant in this process and returns its answer",
 			func(c *Call, in struct {
-				Key   any `js:"key"`
-				Param any `js:"param,optional"`
-				Trans ignored
+				Key   any        `js:"key"`
+				Param orDatabase `js:"param,optional"`
+				Trans inDatabase `js:"trans,optional"` // the child joins all of the caller's anyway
 			}) (any, error) {
-				key, param, err := keyAndObject("ApiEngine.Run", "ApiEngineKey", in.Key, in.Param)
+				key, param, err := keyAndObject("ApiEngine.Run", "ApiEngineKey", in.Key, in.Param.value)
 				if err != nil {
 					return nil, err
+				}
+				if _, named := in.Key.(string); !named {
+					if _, err := in.Param.afterObject("ApiEngine.Run", in.Trans); err != nil {
+						return nil, err
+					}
 				}
 				if c.Env.Invoke == nil {
 					return nil, errNoService("ApiEngine")

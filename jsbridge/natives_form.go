@@ -8,20 +8,48 @@ import (
 )
 
 type formArgs struct {
-	Table   any        `js:"table"`
-	Options orDatabase `js:"options,optional"`
+	Table   orStored   `js:"table"`
+	Options orStored   `js:"options,optional"`
 	Trans   inDatabase `js:"trans,optional"`
+}
+
+// target is the database of a call.
+func (in formArgs) target(fn string) (inDatabase, error) {
+	if _, named := in.Table.value.(string); named {
+		switch {
+		case !in.Options.given:
+			return in.Trans, nil
+		case in.Trans.given:
+			return in.Trans, argErrorf("V8.%s: two databases are given", fn)
+		}
+		return in.Options.inDatabase, nil
+	}
+	return in.Options.afterObject(fn, in.Trans)
+}
+
+// unstorable is the answer to values that no column can hold.
+func (in formArgs) unstorable() (FormResult, bool) {
+	msg := cmp.Or(in.Table.refused, in.Options.refused)
+	return FormResult{Msg: msg}, msg != ""
 }
 
 // formFn is a FormEngine row in both call forms: (table, options[, V8.DbTrans]) and
 // ({FormEngineKey, ...}[, V8.DbTrans]). V8.Dbs.<name> in the place of V8.DbTrans runs it there.
 func formFn(op, doc string) Func {
-	return hostFn("FormEngine."+op, doc, func(c *Call, in formArgs) (any, error) {
-		table, options, err := keyAndObject("FormEngine."+op, "FormEngineKey", in.Table, in.Options.value)
+	fn := "FormEngine." + op
+	return hostFn(fn, doc, func(c *Call, in formArgs) (any, error) {
+		if res, bad := in.unstorable(); bad {
+			return res, nil
+		}
+		table, options, err := keyAndObject(fn, "FormEngineKey", in.Table.value, in.Options.value)
 		if err != nil {
 			return nil, err
 		}
-		db, err := c.database(dbHandle{name: cmp.Or(in.Trans.name, in.Options.database)})
+		to, err := in.target(fn)
+		if err != nil {
+			return nil, err
+		}
+		db, err := c.database(dbHandle{name: to.name})
 		if err != nil {
 			return nil, err
 		}
@@ -37,21 +65,25 @@ func (c *Call) form(db Database, op, table string, options json.RawMessage) (any
 // batchFn is a FormEngine row that takes a list, in both call forms: (table, rows[, trans])
 // and ([{FormEngineKey, ...}, ...][, trans]).
 func batchFn(op, doc string) Func {
-	return hostFn("FormEngine."+op, doc, func(c *Call, in struct {
-		Table any        `js:"table"`
-		Rows  orDatabase `js:"rows,optional"`
-		Trans inDatabase `js:"trans,optional"`
-	}) (any, error) {
-		table, _ := in.Table.(string)
-		rows := in.Rows.value
-		if _, named := in.Table.(string); !named {
-			rows = in.Table // what follows is V8.DbTrans
+	fn := "FormEngine." + op
+	return hostFn(fn, doc, func(c *Call, in formArgs) (any, error) {
+		if res, bad := in.unstorable(); bad {
+			return res, nil
+		}
+		table, named := in.Table.value.(string)
+		rows := in.Options.value
+		if !named {
+			rows = in.Table.value // what follows is V8.DbTrans
 		}
 		list, ok := rows.(json.RawMessage)
 		if !ok || !strings.HasPrefix(string(list), "[") {
-			return nil, argErrorf("V8.FormEngine.%s takes a table and an array of rows, or an array of rows with FormEngineKey", op)
+			return nil, argErrorf("V8.%s takes a table and an array of rows, or an array of rows with FormEngineKey", fn)
 		}
-		db, err := c.database(dbHandle{name: cmp.Or(in.Trans.name, in.Rows.database)})
+		to, err := in.target(fn)
+		if err != nil {
+			return nil, err
+		}
+		db, err := c.database(dbHandle{name: to.name})
 		if err != nil {
 			return nil, err
 		}

@@ -211,14 +211,23 @@ func badArgs(t *testing.T, f Func, c rowCall) (out [][]string) {
 	}
 	out = append(out, append(append([]string{}, full...), "1")) // surplus
 	for i, a := range f.args {
-		if a.typ == typeIgnored || a.typ == typeInDB {
-			continue
+		anything := a.typ == typeAny || a.typ == typeOrDB || a.typ == typeStored
+		if !a.optional {
+			out = append(out, full[:i]) // too few
 		}
-		if !a.optional && a.typ != typeAny && a.typ != typeOrDB {
-			out = append(out, full[:i], replacedArg(full, i, "null"))
+		if !a.optional && !anything {
+			out = append(out, replacedArg(full, i, "null"))
+		}
+		if a.typ == typeInDB {
+			for _, wrong := range []string{"{}", "'stock'", "true", "V8.Dbs", "V8.DbRead", "V8.Cache", "new Date(0)"} {
+				out = append(out, replacedArg(full, i, wrong))
+			}
+		}
+		if a.typ == typeOrDB || a.typ == typeStored {
+			out = append(out, replacedArg(full, i, "V8.Dbs"), replacedArg(full, i, "V8.DbRead"))
 		}
 		wrong := wrongValue(a)
-		if a.typ == typeAny || a.typ == typeOrDB {
+		if anything {
 			w, said := c.wrong[i]
 			if wrong = w; !said {
 				t.Errorf("rowCalls says no wrong value for argument %q", a.name)
@@ -240,7 +249,7 @@ func replacedArg(args []string, i int, with string) []string {
 
 func wrongValue(a argField) string {
 	switch a.typ {
-	case typeRaw:
+	case typeRaw, typeInDB:
 		return "5"
 	case typeDuration:
 		return "'soon'"

@@ -217,7 +217,7 @@ func (m *machine) finishRun(call goja.FunctionCall) goja.Value {
 	case isObj:
 		out.IsObject = !m.isArray(obj)
 	}
-	w := jsonWriter{r: r, max: r.limits.MaxResult, buf: make([]byte, 0, 256)}
+	w := jsonWriter{r: r, max: r.limits.MaxResult, buf: make([]byte, 0, 256), inward: r.limits.Depth > 0}
 	wrote, err := w.write(goja.Undefined(), "", v)
 	if err == nil && !wrote {
 		err = errors.New("a " + typeName(v))

@@ -54,7 +54,7 @@ func Describe() Surface {
 func (p argPlan) surface() []SurfaceParameter {
 	out := make([]SurfaceParameter, len(p))
 	for i, f := range p {
-		out[i] = SurfaceParameter{Name: f.name, Type: f.typescript(), Optional: f.optional || f.typ == typeIgnored}
+		out[i] = SurfaceParameter{Name: f.name, Type: f.typescript(), Optional: f.optional}
 	}
 	return out
 }

@@ -148,7 +148,7 @@ func (p argPlan) typescript() string {
 	params := make([]string, len(p))
 	for i, f := range p {
 		optional := ""
-		if f.optional || f.typ == typeIgnored {
+		if f.optional {
 			optional = "?"
 		}
 		params[i] = f.name + optional + ": " + f.typescript()
@@ -162,9 +162,9 @@ func (f argField) typescript() string {
 		return "string | Uint8Array | ArrayBuffer"
 	case typeDuration:
 		return "number | string"
-	case typeIgnored, typeInDB:
-		return "unknown"
-	case typeAny, typeRaw, typeOrDB:
+	case typeInDB:
+		return "V8Database"
+	case typeAny, typeRaw, typeOrDB, typeStored:
 		return "any"
 	}
 	switch wanted(f.typ.Kind()) {

@@ -59,8 +59,8 @@ func (m *machine) installV8(v8 *goja.Object, spaces map[string]*goja.Object) {
 		_ = v8.DefineDataProperty(name, obj, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
 		spaces["/"+name] = obj
 	}
-	dbs := m.rt.ToValue(m.rt.NewProxy(m.rt.NewObject(), &goja.ProxyTrapConfig{Get: m.namedDatabase}))
-	_ = v8.DefineDataProperty("Dbs", dbs, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
+	m.dbs = m.rt.ToValue(m.rt.NewProxy(m.rt.NewObject(), &goja.ProxyTrapConfig{Get: m.namedDatabase}))
+	_ = v8.DefineDataProperty("Dbs", m.dbs, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
 }
 
 func (m *machine) property(v8 *goja.Object, p property) {

@@ -27,7 +27,8 @@
 // bound as an integer. PostgreSQL is given values as untyped literals: '5' fits an integer,
 // a text and a numeric column alike, and `SELECT @p0` alone is text (write @p0::int).
 //
-// Results: integers beyond 2^53 and PostgreSQL's numeric are strings; NaN and infinities
+// Results: integers that a JavaScript number does not give back with the same digits and
+// PostgreSQL's numeric are strings; what is floating point is a number, but NaN and infinities
 // are the strings "NaN", "Infinity", "-Infinity"; bytes are base64; json, jsonb (and text
 // in SQLite columns declared JSON) are spliced in as values. PostgreSQL's timestamp is
 // 2026-01-02T03:04:05.123, its timestamptz has the session's offset (+08:00, or Z), date

@@ -51,6 +51,9 @@ func (tx *Tx) entries(ctx context.Context, call FormCall, entries []gjson.Result
 	total := FormResult{Code: 1}
 	rows := []byte{'['}
 	for i, e := range entries {
+		if !e.IsObject() {
+			return FormResult{}, badCall("%s, row %d: %s is no row; give an object", call.Op, i, clipped(e.Raw))
+		}
 		one := call
 		one.Op, one.Options = batchOps[call.Op], json.RawMessage(e.Raw)
 		res, err := tx.Form(ctx, one)

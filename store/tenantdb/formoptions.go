@@ -126,7 +126,7 @@ func (o *formOptions) read(op, name string, v gjson.Result, allowed []string) er
 	case strings.EqualFold(name, "Id"):
 		return o.readID(op, v)
 	case name == "Ids" && slices.Contains(allowed, "Ids"):
-		ids, err := listOf(v)
+		ids, err := oldIDs(v)
 		if err != nil || v.Type == gjson.Null {
 			return badCall("%s: Ids is not a list of Ids", op)
 		}

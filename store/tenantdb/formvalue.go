@@ -2,7 +2,6 @@ package tenantdb
 
 import (
 	"encoding/base64"
-	"math"
 	"strconv"
 	"strings"
 
@@ -13,21 +12,39 @@ import (
 
 // fit makes a value one for its column where the database would store something else than
 // was meant: base64 text for bytes, true for a number, a fraction for a whole number, a
-// JSON array for an array. What the database refuses by itself is left to it.
+// JSON array for an array. What PostgreSQL refuses by itself is left to it; SQLite, which
+// stores anything anywhere, gets its answers here (sqlitevalue.go).
 func (f *form) fit(c column, v any) (any, error) {
+	d := f.tx.db.g.dialect
 	switch {
 	case v == nil:
 		return nil, nil
 	case isBytes(c.typ):
 		return bytesFor(c, v)
-	case isInteger(f.tx.db.g.dialect, c.typ):
+	case isInteger(d, c.typ):
 		return integerFor(c, v)
-	case strings.HasPrefix(c.typ, "_") && f.tx.db.g.dialect == sqltext.Postgres:
+	case takesText(d, c.typ):
+		if x, ok := v.(float64); ok {
+			return strconv.FormatFloat(x, 'f', -1, 64), nil
+		}
+	case d == sqltext.SQLite:
+		return liteValue(c, v)
+	case strings.HasPrefix(c.typ, "_"):
 		if s, ok := v.(string); ok && gjson.Valid(s) && gjson.Parse(s).IsArray() {
 			return pgArray(gjson.Parse(s)), nil
 		}
 	}
 	return v, nil
+}
+
+// takesText tells the columns to which a number with a fraction goes as its text: those for
+// text, and all of PostgreSQL's that are not for such numbers, so that it says what is wrong
+// with the value and not with the types.
+func takesText(d sqltext.Dialect, typ string) bool {
+	if d == sqltext.SQLite {
+		return isLiteText(typ)
+	}
+	return typ != "float4" && typ != "float8" && typ != "numeric" && typ != "money" && !strings.HasPrefix(typ, "_")
 }
 
 func isBytes(typ string) bool { return typ == "bytea" || strings.Contains(typ, "blob") }
@@ -57,10 +74,8 @@ func integerFor(c column, v any) (any, error) {
 			return int64(1), nil
 		}
 		return int64(0), nil
-	case float64:
-		if x != math.Trunc(x) || math.Abs(x) > maxSafe {
-			return nil, badValue(c, "a whole number, not "+strconv.FormatFloat(x, 'g', -1, 64))
-		}
+	case float64: // with a fraction, or too large: jsonValue makes int64 of all others
+		return nil, badValue(c, "a whole number, not "+strconv.FormatFloat(x, 'g', -1, 64))
 	case string:
 		n, err := strconv.ParseInt(strings.TrimSpace(x), 10, 64)
 		if err != nil {

@@ -3,6 +3,7 @@ package tenantdb
 import (
 	"encoding/hex"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ func pgQuery(st statement) (pgStatement, error) {
 		case int64:
 			q.args[i] = strconv.AppendInt(nil, v, 10)
 		case float64:
-			q.args[i] = strconv.AppendFloat(nil, v, 'g', -1, 64)
+			q.args[i] = numericText(v)
 			q.oids[i] = pgtype.NumericOID
 		case string:
 			if strings.IndexByte(v, 0) >= 0 {
@@ -34,6 +35,15 @@ func pgQuery(st statement) (pgStatement, error) {
 		}
 	}
 	return q, nil
+}
+
+// numericText is a number as a literal of PostgreSQL's numeric, a whole one with all its digits:
+// those of the shortest text that is read as the same double would be another whole number.
+func numericText(v float64) []byte {
+	if v == math.Trunc(v) && math.Abs(v) < 1e21 {
+		return strconv.AppendFloat(nil, v, 'f', 0, 64)
+	}
+	return strconv.AppendFloat(nil, v, 'g', -1, 64)
 }
 
 // retyped makes another attempt possible where PostgreSQL could not find the type of a

@@ -124,11 +124,19 @@ func appendText[T ~string | ~[]byte](b []byte, s T) []byte {
 	return b
 }
 
+// appendInt appends an integer; one that a number of JavaScript would not give back with the
+// same digits (docs/scripts.md) as a string.
 func appendInt(b []byte, v int64) []byte {
-	if v > maxSafe || v < -maxSafe {
+	if (v > maxSafe || v < -maxSafe) && !keepsDigits(v) {
 		return append(strconv.AppendInt(append(b, '"'), v, 10), '"')
 	}
 	return strconv.AppendInt(b, v, 10)
+}
+
+// keepsDigits is jsbridge's rule for the integers of JSON, for what the database calls one.
+func keepsDigits(v int64) bool {
+	text := strconv.FormatInt(v, 10)
+	return strconv.FormatFloat(float64(v), 'f', 0, 64) == text && strconv.FormatFloat(float64(v), 'f', -1, 64) == text
 }
 
 func appendFloat(b []byte, v float64) []byte {
@@ -141,7 +149,7 @@ func appendFloat(b []byte, v float64) []byte {
 		return append(b, `"-Infinity"`...)
 	}
 	format := byte('f')
-	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs > maxSafe) { // digits alone would be an integer
 		format = 'e'
 	}
 	return strconv.AppendFloat(b, v, format, -1, 64)

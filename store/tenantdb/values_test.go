@@ -18,12 +18,17 @@ func TestValuesOfResults(t *testing.T) {
 	cases := map[string][]struct{ sql, want string }{
 		"both": {
 			{"SELECT 1", "1"}, {"SELECT NULL", "null"}, {"SELECT 'a\"b\\c'", `"a\"b\\c"`}, {"SELECT ''", `""`},
-			{"SELECT 9007199254740991", "9007199254740991"}, {"SELECT 9007199254740992", `"9007199254740992"`},
-			{"SELECT -9007199254740992", `"-9007199254740992"`}, {"SELECT '姓名'", `"姓名"`}, {"SELECT '1.50'", `"1.50"`},
+			{"SELECT 9007199254740991", "9007199254740991"}, {"SELECT 9007199254740992", "9007199254740992"}, {"SELECT 9007199254740993", `"9007199254740993"`},
+			{"SELECT -9007199254740992", "-9007199254740992"}, {"SELECT -9007199254740993", `"-9007199254740993"`}, {"SELECT 1000000000000000000", "1000000000000000000"},
+			{"SELECT 1152921504606846976", `"1152921504606846976"`}, {"SELECT 1152921504606847000", `"1152921504606847000"`}, {"SELECT 9223372036854775807", `"9223372036854775807"`},
+			{"SELECT CAST(1e18 AS double precision)", "1e+18"}, {"SELECT CAST(9007199254740992 AS double precision)", "9.007199254740992e+15"},
+			{"SELECT CAST(1152921504606846976 AS double precision)", "1.152921504606847e+18"}, {"SELECT avg(CAST(x AS double precision)) FROM (SELECT 1e16 AS x) AS t", "1e+16"},
+			{"SELECT sum(CAST(x AS double precision)) FROM (SELECT 1e18 AS x) AS t", "1e+18"},
+			{"SELECT '姓名'", `"姓名"`}, {"SELECT '1.50'", `"1.50"`},
 			{"SELECT CAST(1.5 AS double precision)", "1.5"}, {"SELECT CAST(1e300 AS double precision)", "1e+300"},
 		},
 		"sqlite": {
-			{"SELECT x'00ff'", `"AP8="`}, {"SELECT 9e999", `"Infinity"`}, {"SELECT -9e999", `"-Infinity"`}, {"SELECT 5.0", "5"},
+			{"SELECT x'00ff'", `"AP8="`}, {"SELECT 9e999", `"Infinity"`}, {"SELECT -9e999", `"-Infinity"`}, {"SELECT 5.0", "5"}, {"SELECT 1e16", "1e+16"}, {"SELECT -1e18", "-1e+18"},
 			{"SELECT 1 = 1", "1"}, {"SELECT CAST(x'ff41' AS TEXT)", `"�A"`}, {"SELECT x''", `""`}, {"SELECT 1e-9", "1e-09"},
 		},
 		"postgres": {
@@ -141,6 +146,72 @@ func TestFormValuesFitTheirColumns(t *testing.T) {
 			if res.Code != 1 || string(got.Data) != c.want {
 				t.Errorf("%s: %+v, then %s, want %s", c.set, res, got.Data, c.want)
 			}
+		}
+	})
+}
+
+// What does not fit a column is refused on SQLite, which would store it, as on PostgreSQL; what
+// fits is read again as the same value.
+func TestFormValuesAreRefusedAlike(t *testing.T) {
+	each(t, func(t *testing.T, db *tenantdb.DB) {
+		tx := begin(t, db, tenantdb.Guard{})
+		exec(t, tx, byDialect(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, r REAL, n NUMERIC, b BOOLEAN, at TIMESTAMP, d DATE, c TIME, j JSON, s TEXT, big BIGINT)",
+			"CREATE TABLE t (id int PRIMARY KEY, r float8, n numeric, b boolean, at timestamp, d date, c time, j jsonb, s text, big bigint)"))
+		form(t, tx, "AddFormData", "t", `{"Id":1}`)
+		for col, values := range map[string][]string{
+			"r": {`"x"`, `""`, `true`, `{"a":1}`, `"1_0"`, `"1e999"`}, "n": {`"abc"`, `"0x1p4"`, `""`, `false`, `[1]`}, "b": {`"maybe"`, `5`, `""`, `"o"`, `1.5`},
+			"at": {`"not a date"`, `"2024-02-30"`, `5`, `""`, `"2024-02-29 25:00"`, `true`}, "d": {`"2024-13-01"`, `"x"`, `1.5`}, "c": {`"25:00"`, `"noon"`}, "j": {`"{"`, `"abc"`},
+		} {
+			for _, v := range values {
+				if res := form(t, tx, "UptFormData", "t", `{"Id":1,"`+col+`":`+v+`}`); res.Code != 0 || res.Msg == "" {
+					t.Errorf("%s %s: %+v, want Code 0", col, v, res)
+				}
+			}
+		}
+		for _, c := range []struct{ col, value, lite, pg string }{
+			{"r", `1.5`, "1.5", "1.5"}, {"r", `" -2.5e3 "`, "-2500", "-2500"}, {"r", `1.152921504606847e+18`, "1.152921504606847e+18", "1.152921504606847e+18"}, {"r", `1e300`, "1e+300", "1e+300"},
+			{"n", `"12.25"`, "12.25", `"12.25"`}, {"n", `7`, "7", `"7"`}, {"b", `true`, "1", "true"}, {"b", `"off"`, "0", "false"}, {"b", `1`, "1", "true"}, {"b", `"T"`, "1", "true"},
+			{"at", `"2024-02-29 13:04:05"`, `"2024-02-29 13:04:05"`, `"2024-02-29T13:04:05"`}, {"at", `"2024-02-29T13:04:05.120Z"`, `"2024-02-29T13:04:05.120Z"`, `"2024-02-29T13:04:05.12"`},
+			{"at", `"2024/2/9"`, `"2024/2/9"`, `"2024-02-09T00:00:00"`}, {"at", `"2024-02-29 13:04+08"`, `"2024-02-29 13:04+08"`, `"2024-02-29T13:04:00"`},
+			{"d", `"2024-02-29"`, `"2024-02-29"`, `"2024-02-29"`}, {"c", `"13:04"`, `"13:04"`, `"13:04:00"`}, {"j", `{"a":[1]}`, `{"a":[1]}`, `{"a": [1]}`}, {"at", `null`, "null", "null"},
+			{"s", `1.152921504606847e+18`, `"1152921504606846976"`, `"1152921504606846976"`}, {"s", `1e20`, `"100000000000000000000"`, `"100000000000000000000"`}, {"s", `1.5`, `"1.5"`, `"1.5"`},
+			{"big", `1e16`, "10000000000000000", "10000000000000000"}, {"big", `1.152921504606847e+18`, `"1152921504606846976"`, `"1152921504606846976"`},
+		} {
+			res := form(t, tx, "UptFormData", "t", `{"Id":1,"`+c.col+`":`+c.value+`}`)
+			got, err := tx.Scalar(context.Background(), "SELECT "+c.col+" FROM t", nil)
+			if want := byDialect(db, c.lite, c.pg); err != nil || res.Code != 1 || string(got) != want {
+				t.Errorf("%s %s: %+v, then %s, %v, want %s", c.col, c.value, res, got, err, want)
+			}
+		}
+		exec(t, tx, "UPDATE t SET big = @v", "v", float64(1<<60))
+		if got := query(t, tx, "SELECT big FROM t"); got != `[{"big":"1152921504606846976"}]` {
+			t.Errorf("2^60 by a parameter: %s", got)
+		}
+	})
+}
+
+// Calls that would match other rows than was meant, or name no row.
+func TestFormListsAndHoles(t *testing.T) {
+	each(t, func(t *testing.T, db *tenantdb.DB) {
+		tx := begin(t, db, tenantdb.Guard{})
+		exec(t, tx, "CREATE TABLE t (id int PRIMARY KEY, s text)")
+		form(t, tx, "AddTableData", "t", `[{"Id":1},{"Id":2},{"Id":3}]`)
+		for ids, want := range map[string]int64{`"1,2"`: 2, `" 1 , '3'"`: 2, `"2"`: 1, `"(1,2)"`: 2, `[1,"2"]`: 2, `""`: 0, `[]`: 0} {
+			if res := form(t, tx, "GetTableDataCount", "t", `{"Ids":`+ids+`}`); res.DataCount != want {
+				t.Errorf("Ids %s: %d rows, want %d", ids, res.DataCount, want)
+			}
+		}
+		for _, c := range []struct{ op, options, msg string }{
+			{"AddTableData", `[{"Id":4},null]`, "row 1: null is no row"}, {"AddTableData", `[5]`, "row 0: 5 is no row"}, {"DelTableData", `[null]`, "row 0: null is no row"},
+			{"GetTableData", `{"_Where":[{"Name":"s"}]}`, "_Where[0] has no Value"}, {"GetTableData", `{"_Where":[{"Name":"s","Vaule":1}]}`, "did you mean Value?"},
+		} {
+			_, err := tx.Form(context.Background(), tenantdb.FormCall{Op: c.op, Table: "t", Options: []byte(c.options)})
+			if wantKind(t, c.options, err, fault.ScriptError); !strings.Contains(fmt.Sprint(err), c.msg) {
+				t.Errorf("%s %s: %v, want %q", c.op, c.options, err, c.msg)
+			}
+		}
+		if res := form(t, tx, "GetTableDataCount", "t", `{"_Where":[{"Name":"s","Value":null}]}`); res.DataCount != 3 {
+			t.Errorf("null is IS NULL: %+v", res)
 		}
 	})
 }

@@ -168,6 +168,9 @@ func (p *whereParser) object(v gjson.Result, path string) error {
 	if err != nil {
 		return err
 	}
+	if !c.value.Exists() {
+		return badCall("%s has no Value; null means IS NULL", path)
+	}
 	return p.add(c, path)
 }
 

@@ -1,6 +1,7 @@
 package tenantdb
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -176,6 +177,14 @@ func oldList(s string) []any {
 	return out
 }
 
+// oldIDs reads the text of Ids: '1,2' is a list, as on the original platform.
+func oldIDs(v gjson.Result) ([]any, error) {
+	if s := strings.TrimSpace(v.Str); v.Type == gjson.String && !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "(") {
+		return oldList(s), nil
+	}
+	return listOf(v)
+}
+
 // jsonValue is a JSON value as a parameter; objects and arrays are their JSON text.
 func jsonValue(v gjson.Result) any {
 	switch v.Type {
@@ -188,6 +197,9 @@ func jsonValue(v gjson.Result) any {
 	case gjson.Number:
 		if n, err := strconv.ParseInt(v.Raw, 10, 64); err == nil {
 			return n
+		}
+		if v.Num == math.Trunc(v.Num) && v.Num >= -1<<63 && v.Num < 1<<63 {
+			return int64(v.Num) // with all its digits, in a text column too
 		}
 		return v.Num
 	}
