@@ -63,3 +63,19 @@ func TestMethodOfNoDatabase(t *testing.T) {
 		t.Errorf("a database is %s", got)
 	}
 }
+
+// TestBuiltInNamesAreNotKept: what docs/scripts.md says of a.map = 5.
+func TestBuiltInNamesAreNotKept(t *testing.T) {
+	b := newBridge(t, Config{})
+	for code, want := range map[string]string{
+		`var a = [1]; a.map = 5; return typeof a.map`:                                                               "function",
+		`'use strict'; var a = [1]; try { a.map = 5 } catch (e) { return e.name }`:                                  "TypeError",
+		`var o = {}; o.map = 5; o.toString = 6; return [o.map, o.toString]`:                                         "[5,6]",
+		`var a = [1]; Object.defineProperty(a, 'map', {value: 5}); return a.map`:                                    "5",
+		`var m = new Map(); m.get = 5; var d = new Date(0); d.getTime = 5; return [typeof m.get, typeof d.getTime]`: `["function","function"]`,
+	} {
+		if got := result(t, b, env(), code); got != want {
+			t.Errorf("%s: got %s, want %s", code, got, want)
+		}
+	}
+}
