@@ -1,6 +1,7 @@
 package jsbridge
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -97,8 +98,21 @@ func (r *run) callerLine() int {
 }
 
 // show is a value as console output: strings as they are, errors with their position,
-// everything else as JSON.
+// everything else as JSON. A log line is no reason to end a run: of a value with a getter or
+// a toJSON that throws it says that.
 func (r *run) show(v goja.Value) string {
+	var text string
+	var thrown *goja.Exception
+	switch err := r.m.try(func() { text = r.text(v) }); {
+	case errors.As(err, &thrown):
+		return "[getter failed]"
+	case err != nil:
+		panic(err)
+	}
+	return text
+}
+
+func (r *run) text(v goja.Value) string {
 	obj, ok := v.(*goja.Object)
 	if !ok {
 		if _, isSymbol := v.(*goja.Symbol); isSymbol {

@@ -29,9 +29,15 @@ func (e *SyntaxError) Kind() fault.Kind { return fault.ScriptSyntax }
 // Public is the whole text: the author wrote the source.
 func (e *SyntaxError) Public() string { return e.Error() }
 
-// Details are File, Line and Column.
-func (e *SyntaxError) Details() map[string]any {
-	return map[string]any{"File": e.File, "Line": e.Line, "Column": e.Column}
+// Details are File, and Line and Column unless the whole source is meant.
+func (e *SyntaxError) Details() map[string]any { return placed(e.File, e.Line, e.Column) }
+
+func placed(file string, line, column int) map[string]any {
+	d := map[string]any{"File": file}
+	if line > 0 {
+		d["Line"], d["Column"] = line, column
+	}
+	return d
 }
 
 // ScriptError reports what a script threw and did not catch. Line and Column are those
@@ -48,6 +54,9 @@ type ScriptError struct {
 }
 
 func (e *ScriptError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s (%s)", e.Msg, e.File)
+	}
 	return fmt.Sprintf("%s (%s:%d:%d)", e.Msg, e.File, e.Line, e.Column)
 }
 
@@ -68,9 +77,9 @@ func (e *ScriptError) Kind() fault.Kind {
 // Public is the message as the script threw it.
 func (e *ScriptError) Public() string { return e.Msg }
 
-// Details are File, Line and Column, beside the particulars of Cause.
+// Details are File, Line and Column where they are known, beside the particulars of Cause.
 func (e *ScriptError) Details() map[string]any {
-	d := map[string]any{"File": e.File, "Line": e.Line, "Column": e.Column}
+	d := placed(e.File, e.Line, e.Column)
 	maps.Copy(d, fault.Details(e.Cause))
 	return d
 }

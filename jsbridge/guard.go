@@ -78,15 +78,14 @@ func (m *machine) guardedCall(f nativeCall) nativeCall {
 				m.checkText(v)
 			}
 		}
-		if m.level++; m.level%spellEvery == 0 {
+		level := m.deepen()
+		defer func() { m.level = level }()
+		if m.level%spellEvery == 0 {
 			var v goja.Value
 			spell(m.number, func() { v = f(call) })
-			m.level--
 			return v
 		}
-		v := f(call)
-		m.level-- // not after a panic: where it counts from does not matter
-		return v
+		return f(call)
 	}
 }
 
@@ -98,6 +97,8 @@ func (m *machine) guardedConstruct(f nativeConstruct) nativeConstruct {
 				m.checkText(v)
 			}
 		}
+		level := m.deepen()
+		defer func() { m.level = level }()
 		return f(args, target)
 	}
 }

@@ -50,7 +50,7 @@ func (w *jsonWriter) fastObject(obj *goja.Object, o *plainObject) error {
 			w.names, chosen = w.enumerable(o, i+1), true
 		}
 		if v == nil || p != nil {
-			v = obj.Get(name.String())
+			v = w.r.m.get(obj, name)
 		}
 		before := len(w.buf)
 		if before > start {
@@ -95,7 +95,7 @@ func (w *jsonWriter) enumerable(o *plainObject, from int) []unistring.String {
 
 func (w *jsonWriter) member(holder *goja.Object, name unistring.String, v goja.Value) (bool, error) {
 	if _, isObj := v.(*goja.Object); isObj {
-		return w.write(holder, name.String(), v)
+		return w.write(holder, name, v)
 	}
 	return w.leaf(v)
 }
@@ -126,7 +126,7 @@ func (w *jsonWriter) fastArray(obj *goja.Object, list *plainArray) error {
 		var wrote bool
 		var err error
 		if _, isObj := v.(*goja.Object); isObj {
-			wrote, err = w.write(obj, strconv.Itoa(i), v)
+			wrote, err = w.write(obj, indexName(int64(i)), v)
 		} else {
 			wrote, err = w.leaf(v)
 		}
@@ -145,6 +145,9 @@ func (w *jsonWriter) fastArray(obj *goja.Object, list *plainArray) error {
 func appendName(buf []byte, name unistring.String) []byte {
 	if name.AsUtf16() == nil {
 		return appendASCIIText(buf, string(name))
+	}
+	if lossy(name) {
+		return appendString(buf, goja.StringFromUTF16(name.AsUtf16()[1:]))
 	}
 	return appendGoString(buf, name.String())
 }

@@ -4,39 +4,53 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/dop251/goja"
+	"github.com/dop251/goja/unistring"
 )
 
 // installJSON replaces JSON.parse and JSON.stringify: goja's own end the process on deep
 // input and take two to four times as long.
 func (m *machine) installJSON() {
 	obj := m.rt.Get("JSON").(*goja.Object)
-	hide(obj, "parse", m.native("parse", m.jsonParse))
-	hide(obj, "stringify", m.native("stringify", m.jsonStringify))
+	for name, f := range map[string]struct {
+		params int
+		call   nativeCall
+	}{"parse": {2, m.jsonParse}, "stringify": {3, m.jsonStringify}} {
+		fn := m.native(name, f.call)
+		_ = fn.DefineDataProperty("length", m.rt.ToValue(f.params), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+		hide(obj, name, fn)
+	}
+	for _, name := range []string{"rawJSON", "isRawJSON"} { // ours would not heed what they make
+		_ = obj.Delete(name)
+	}
 }
 
 func (m *machine) jsonParse(call goja.FunctionCall) goja.Value {
 	r := m.cur
 	r.checkStopped()
-	text := call.Argument(0).String()
+	text := m.text(call.Argument(0)).String()
 	var v goja.Value
 	var err error
-	reviver, hasReviver := goja.AssertFunction(call.Argument(1))
+	f, hasReviver := goja.AssertFunction(call.Argument(1))
 	if hasReviver {
 		v, err = parseJSON(m, text, false)
 	} else {
 		v, err = r.jsonValue(text, false)
 	}
-	if err != nil {
+	var wrong *jsonSyntaxError
+	switch {
+	case errors.As(err, &wrong) && wrong.large:
+		panic(m.newError("RangeError", "JSON.parse: "+err.Error()))
+	case err != nil:
 		panic(m.newError("SyntaxError", err.Error()))
-	}
-	if !hasReviver {
+	case !hasReviver:
 		return v
 	}
 	holder := m.rt.NewObject()
 	_ = holder.Set("", v)
-	return m.revive(reviver, holder, "")
+	return (&reviver{m: m, f: f}).walk(holder, "")
 }
 
 // newError makes an error of one of the language's own classes.
@@ -48,33 +62,15 @@ func (m *machine) newError(class, msg string) *goja.Object {
 	return obj
 }
 
-// revive walks a freshly parsed value as JSON.parse's second argument wants it; its depth
-// is that of the text.
-func (m *machine) revive(f goja.Callable, holder *goja.Object, key string) goja.Value {
-	m.check()
-	v := orUndefined(holder.Get(key))
-	if obj, ok := v.(*goja.Object); ok {
-		keys := obj.Keys()
-		for _, k := range keys {
-			if nv := m.revive(f, obj, k); goja.IsUndefined(nv) {
-				_ = obj.Delete(k)
-			} else {
-				_ = putOwn(obj, k, nv)
-			}
-		}
-	}
-	return mustCall(f, holder, m.rt.ToValue(key), v)
-}
-
 func (m *machine) jsonStringify(call goja.FunctionCall) goja.Value {
 	r := m.cur
 	r.checkStopped()
-	w := jsonWriter{r: r, max: maxStringify, exact: true, gap: gapOf(call.Argument(2)), buf: m.scratch[:0]}
+	w := jsonWriter{r: r, max: maxStringify, exact: true, gap: m.gapOf(call.Argument(2)), buf: m.scratch[:0]}
 	m.scratch = nil // it is in use
 	if f, ok := goja.AssertFunction(call.Argument(1)); ok {
 		w.replacer = f
 	} else if list, ok := call.Argument(1).(*goja.Object); ok && m.isArray(list) {
-		w.allow = keyList(list)
+		w.allow = m.keyList(list)
 	}
 	var holder goja.Value = goja.Undefined()
 	if w.replacer != nil {
@@ -101,28 +97,53 @@ func (m *machine) jsonStringify(call goja.FunctionCall) goja.Value {
 // maxScratch is how much a runtime keeps for the next text.
 const maxScratch = 256 << 10
 
-func gapOf(v goja.Value) string {
+// gapOf is the third argument of JSON.stringify: a number of spaces, or a text.
+func (m *machine) gapOf(v goja.Value) string {
+	v = unboxText(v)
 	switch {
 	case goja.IsNumber(v):
 		return strings.Repeat(" ", int(min(10, max(0, v.ToInteger()))))
 	case goja.IsString(v):
-		s := v.String()
-		return s[:min(10, len(s))]
+		units := utf16.Encode([]rune(v.String()))
+		return string(utf16.Decode(units[:min(10, len(units))]))
 	}
 	return ""
 }
 
+// unboxText is the number or text that new Number(3) or new String('ab') stands for; what
+// is neither stays as it is.
+func unboxText(v goja.Value) goja.Value {
+	if obj, ok := v.(*goja.Object); ok {
+		switch obj.ClassName() {
+		case "Number":
+			return obj.ToNumber()
+		case "String":
+			return obj.ToString()
+		}
+	}
+	return v
+}
+
 // keyList reads the second argument of JSON.stringify when it is a list of keys.
-func keyList(list *goja.Object) []string {
-	out := []string{}
-	seen := map[string]bool{}
+func (m *machine) keyList(list *goja.Object) []unistring.String {
+	out := []unistring.String{}
+	seen := map[unistring.String]bool{}
 	for i := range orUndefined(list.Get("length")).ToInteger() {
+		if i%1024 == 0 {
+			m.check()
+		}
 		v := orUndefined(list.Get(strconv.FormatInt(i, 10)))
-		if !goja.IsString(v) && !goja.IsNumber(v) || seen[v.String()] {
+		if obj, ok := v.(*goja.Object); ok && (obj.ClassName() == "Number" || obj.ClassName() == "String") {
+			v = obj.ToString() // of a number too, by the language
+		}
+		if !goja.IsString(v) && !goja.IsNumber(v) {
 			continue
 		}
-		seen[v.String()] = true
-		out = append(out, v.String())
+		name := textName(m.text(v))
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
 	}
 	return out
 }

@@ -18,6 +18,7 @@ const maxJSONDepth = 512
 type jsonSyntaxError struct {
 	Offset int
 	Msg    string
+	large  bool // it is JSON, but more than is taken
 }
 
 func (e *jsonSyntaxError) Error() string {
@@ -164,8 +165,11 @@ func (p *jsonScan) empty(end byte) bool {
 }
 
 func (p *jsonScan) array() (goja.Value, error) {
-	from := len(p.items)
+	from, n := len(p.items), 0
 	for more := !p.empty(']'); more; {
+		if n++; n > maxItems {
+			return nil, &jsonSyntaxError{Offset: p.pos, Msg: fmt.Sprintf("More than %d items", maxItems), large: true}
+		}
 		v, err := p.value()
 		if err != nil {
 			return nil, err
@@ -196,11 +200,13 @@ func (p *jsonScan) object() (goja.Value, error) {
 		inside.propNames = make([]unistring.String, 0, p.width)
 	}
 	for more := !p.empty('}'); more; {
-		key, v, err := p.member()
-		if err != nil {
+		key, units, v, err := p.member()
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if p.keep {
+		case units != nil && p.keep:
+			inside.put(unitsName(units), v)
+		case p.keep:
 			inside.put(unistring.NewFromString(key), v)
 		}
 		if more, err = p.next('}'); err != nil {
@@ -214,23 +220,22 @@ func (p *jsonScan) object() (goja.Value, error) {
 	return obj, nil
 }
 
-// member reads "key": value.
-func (p *jsonScan) member() (string, goja.Value, error) {
+// member reads "key": value; of the key what str gives.
+func (p *jsonScan) member() (key string, units []uint16, v goja.Value, err error) {
 	p.space()
 	if p.pos >= len(p.s) || p.s[p.pos] != '"' {
-		return "", nil, p.unexpected()
+		return "", nil, nil, p.unexpected()
 	}
-	key, _, err := p.str()
-	if err != nil {
-		return "", nil, err
+	if key, units, err = p.str(); err != nil {
+		return "", nil, nil, err
 	}
 	p.space()
 	if p.pos >= len(p.s) || p.s[p.pos] != ':' {
-		return "", nil, p.unexpected()
+		return "", nil, nil, p.unexpected()
 	}
 	p.pos++
-	v, err := p.value()
-	return key, v, err
+	v, err = p.value()
+	return key, units, v, err
 }
 
 func (p *jsonScan) number() (goja.Value, error) {

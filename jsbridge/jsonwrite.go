@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -37,7 +38,7 @@ type jsonWriter struct {
 	names []unistring.String
 
 	replacer goja.Callable
-	allow    []string // keys to write; nil: all
+	allow    []unistring.String // keys to write; nil: all
 	gap      string
 
 	code *float64 // the root object's Code
@@ -55,11 +56,13 @@ var (
 	typeFloat = reflect.TypeFor[float64]()
 	typeBool  = reflect.TypeFor[bool]()
 
+	typeBigInt = reflect.TypeFor[*big.Int]()
+
 	typePromise = reflect.TypeFor[*goja.Promise]()
 )
 
 // write appends v. It reports false when v has no JSON (undefined, a function).
-func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, error) {
+func (w *jsonWriter) write(holder goja.Value, key unistring.String, v goja.Value) (bool, error) {
 	if w.count++; w.count%256 == 0 {
 		w.r.checkStopped()
 	}
@@ -89,11 +92,11 @@ func (w *jsonWriter) write(holder goja.Value, key string, v goja.Value) (bool, e
 	}
 	if isObj {
 		if f, ok := goja.AssertFunction(orUndefined(obj.Get("toJSON"))); ok {
-			v = mustCall(f, obj, w.r.m.rt.ToValue(key))
+			v = mustCall(f, obj, w.r.m.nameText(key))
 		}
 	}
 	if w.replacer != nil {
-		v = mustCall(w.replacer, holder, w.r.m.rt.ToValue(key), v)
+		v = mustCall(w.replacer, holder, w.r.m.nameText(key), v)
 	}
 	if obj, isObj = v.(*goja.Object); isObj {
 		v = w.unbox(obj)
@@ -127,6 +130,10 @@ func (w *jsonWriter) unbox(obj *goja.Object) goja.Value {
 	case "Boolean":
 		if b, ok := obj.Export().(bool); ok {
 			return w.r.m.rt.ToValue(b)
+		}
+	case "Object":
+		if obj.ExportType() == typeBigInt {
+			return w.r.m.rt.ToValue(obj.Export())
 		}
 	}
 	return obj
@@ -240,14 +247,14 @@ func (w *jsonWriter) array(obj *goja.Object) error {
 			w.buf = append(w.buf, ',')
 		}
 		w.newline()
-		key := strconv.FormatInt(i, 10)
-		wrote, err := w.write(obj, key, orUndefined(obj.Get(key)))
+		key := indexName(i)
+		wrote, err := w.write(obj, key, orUndefined(obj.Get(string(key))))
 		if err == nil && !wrote {
 			w.buf = append(w.buf, "null"...)
 			err = cmp.Or(w.absent("Value"), w.sized())
 		}
 		if err != nil {
-			return at(err, "["+key+"]")
+			return at(err, "["+string(key)+"]")
 		}
 	}
 	w.end(start, ']')
@@ -262,7 +269,7 @@ func (w *jsonWriter) object(obj *goja.Object) error {
 		if items(obj) > maxItems { // a typed array, whose elements are its keys
 			return errSize
 		}
-		keys = obj.Keys()
+		keys = w.r.m.keys(obj)
 	}
 	for _, key := range keys {
 		before := len(w.buf)
@@ -270,21 +277,21 @@ func (w *jsonWriter) object(obj *goja.Object) error {
 			w.buf = append(w.buf, ',')
 		}
 		w.newline()
-		w.buf = appendGoString(w.buf, key)
+		w.buf = appendName(w.buf, key)
 		w.buf = append(w.buf, ':')
 		if w.gap != "" {
 			w.buf = append(w.buf, ' ')
 		}
-		v := orUndefined(obj.Get(key))
+		v := w.r.m.get(obj, key)
 		if len(w.stack) == 1 && key == "Code" && goja.IsNumber(v) {
 			w.code = new(v.ToFloat())
 		}
 		wrote, err := w.write(obj, key, v)
 		if err == nil && !wrote {
-			err = w.absent(key)
+			err = w.absent(key.String())
 		}
 		if err != nil {
-			return at(err, "."+key)
+			return at(err, "."+key.String())
 		}
 		if !wrote {
 			w.buf = w.buf[:before]

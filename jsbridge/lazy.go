@@ -25,11 +25,16 @@ type lazyValue struct {
 	traps  goja.ProxyTrapConfig
 }
 
+// escapesSurrogate tells that a key may be one that goja's traps would see as another.
+func escapesSurrogate(text string) bool {
+	return strings.Contains(text, `\ud`) || strings.Contains(text, `\uD`)
+}
+
 // jsonValue turns valid JSON text into a JS value, lazily when the text is long.
 func (r *run) jsonValue(text string, exact bool) (goja.Value, error) {
 	rt := r.m.rt
 	lead := strings.TrimLeft(text, " \t\r\n")
-	if len(text) < lazyFrom || lead == "" || lead[0] != '{' && lead[0] != '[' || !utf8.ValidString(text) {
+	if len(text) < lazyFrom || lead == "" || lead[0] != '{' && lead[0] != '[' || !utf8.ValidString(text) || escapesSurrogate(text) {
 		return parseJSON(r.m, text, exact)
 	}
 	anew, err := checkJSON(text)

@@ -27,7 +27,7 @@ type machine struct {
 	running atomic.Pointer[run] // the same for other goroutines
 	state   atomic.Int32
 	runs    int
-	level   int // of built-ins that call one another, about
+	level   int // of built-ins and walks that are inside one another
 	used    time.Time
 
 	v8Proto    *goja.Object
@@ -42,6 +42,10 @@ type machine struct {
 	preventExtensions goja.Callable
 	hasOwn            goja.Callable
 	freeze            goja.Callable
+	objectKeys        goja.Callable
+	reflectGet        goja.Callable
+	reflectDefine     goja.Callable
+	reflectDelete     goja.Callable
 	in                *layout
 	objectProto       *goja.Object
 	arrayProto        *goja.Object
@@ -72,6 +76,10 @@ func (m *machine) setUp() error {
 	m.preventExtensions = callable(object.Get("preventExtensions"))
 	m.freeze = callable(object.Get("freeze"))
 	m.hasOwn = callable(object.Get("hasOwn"))
+	m.objectKeys = callable(object.Get("keys"))
+	reflect := m.rt.Get("Reflect").(*goja.Object)
+	m.reflectGet, m.reflectDelete = callable(reflect.Get("get")), callable(reflect.Get("deleteProperty"))
+	m.reflectDefine = callable(reflect.Get("defineProperty"))
 	m.in, m.objectProto, m.arrayProto = m.b.layout, m.prototype("Object"), m.prototype("Array")
 	m.lazyTraps = m.newLazyTraps()
 	m.start = callable(m.native("start", m.startRun))

@@ -213,7 +213,7 @@ func takeMember(obj json.RawMessage, name string) (string, json.RawMessage) {
 	for more := !p.empty('}'); more; {
 		p.space()
 		start := p.pos
-		key, _, err := p.member()
+		key, _, _, err := p.member()
 		if err != nil {
 			return "", obj
 		}

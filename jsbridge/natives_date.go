@@ -1,6 +1,7 @@
 package jsbridge
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -68,9 +69,9 @@ func numberOf(fn string, v any) (float64, error) {
 func parseDate(fn string, v any) (time.Time, error) {
 	switch v := v.(type) {
 	case int64:
-		return time.UnixMilli(v), nil
+		return dateOf(fn, float64(v))
 	case float64:
-		return time.UnixMilli(int64(v)), nil
+		return dateOf(fn, v)
 	case string:
 		for _, layout := range []string{"2006-1-2T15:4:5.999999999Z07:00", "2006-1-2 15:4:5.999999999Z07:00"} {
 			if t, err := time.Parse(layout, v); err == nil {
@@ -85,7 +86,20 @@ func parseDate(fn string, v any) (time.Time, error) {
 		}
 		return time.Time{}, argErrorf("%s: %q is no date", fn, v)
 	}
+	if v == nil { // new Date(NaN) arrives so too
+		return time.Time{}, argErrorf("%s: the value is no date, or an invalid one", fn)
+	}
 	return time.Time{}, argErrorf("%s: the value must be a Date, milliseconds or text, not %s", fn, got(v))
+}
+
+// maxDate is as far as a Date of the language goes from 1970, in milliseconds.
+const maxDate = 8.64e15
+
+func dateOf(fn string, ms float64) (time.Time, error) {
+	if math.IsNaN(ms) || math.Abs(ms) > maxDate {
+		return time.Time{}, argErrorf("%s: %v is no date", fn, ms)
+	}
+	return time.UnixMilli(int64(ms)), nil
 }
 
 // maxDateSteps keep the sum within years that a time can hold.

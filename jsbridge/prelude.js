@@ -152,8 +152,8 @@ const items = { ArrayBuffer: 1, Uint8Array: 1, Int8Array: 1, Uint8ClampedArray: 
 for (const name of Object.keys(items)) sized(name, items[name]);
 {
   // Proxies of proxies nest Go frames; a few levels are all that anyone needs.
-  const C = Proxy, depth = host.proxyDepth;
-  const guard = (t, h) => { if (depth(t) + depth(h) > 64) throw new RangeError('Proxy: nested too deeply'); };
+  const C = Proxy, { proxyDepth: depth, countProxy } = host;
+  const guard = (t, h) => { if (depth(t) + depth(h) > 64) throw new RangeError('Proxy: nested too deeply'); countProxy(); };
   const P = function Proxy(t, h) {
     if (!new.target) throw new TypeError("Constructor Proxy requires 'new'");
     guard(t, h);

@@ -31,15 +31,20 @@ func (m *machine) preludeHost(frozen []any) *goja.Object {
 		return goja.Undefined()
 	})
 	set("proxyDepth", func(call goja.FunctionCall) goja.Value { return m.rt.ToValue(proxyDepth(call.Argument(0))) })
+	set("countProxy", func(goja.FunctionCall) goja.Value {
+		m.countProxy()
+		return goja.Undefined()
+	})
 	set("utf8Bytes", func(call goja.FunctionCall) goja.Value {
 		return m.rt.ToValue(m.rt.NewArrayBuffer([]byte(call.Argument(0).String())))
 	})
 	set("utf8Text", func(call goja.FunctionCall) goja.Value {
-		buf, ok := call.Argument(0).Export().(goja.ArrayBuffer)
-		if !ok {
+		obj, _ := call.Argument(0).(*goja.Object)
+		if obj == nil || obj.ExportType() != typeBuffer { // Export goes into nested values without an end
 			panic(m.rt.NewTypeError("TextDecoder.decode: not a buffer"))
 		}
-		text := strings.TrimPrefix(string(buf.Bytes()), "\ufeff")
+		raw, _ := bufferOf(obj)
+		text := strings.TrimPrefix(string(raw), "\ufeff")
 		return m.rt.ToValue(strings.ToValidUTF8(text, string(utf8.RuneError)))
 	})
 	set("percentDecode", func(call goja.FunctionCall) goja.Value {

@@ -57,6 +57,7 @@ type run struct {
 	said     Response
 	stats    Stats
 	calls    int
+	proxies  int                   // made so far
 	failure  error                 // why the run was interrupted from inside
 	killed   atomic.Pointer[error] // why it was ended from another goroutine
 	heap     int64                 // the process's heap when it began

@@ -86,6 +86,8 @@ func (m *machine) installSizes() error {
 			m.tooLarge("parseFloat", maxString/4, "characters")
 		}
 	})
+	g.aroundOf(m.prototype("Function"), "bind", m.guardBound)
+	m.hookPrototypes(&g)
 	m.hookReplace(&g)
 	m.hookBigInts(&g)
 	return g.err

@@ -208,6 +208,9 @@ func (m *machine) namedDatabase(_ *goja.Object, name string, _ goja.Value) goja.
 	if v, ok := r.dbObjs[name]; ok {
 		return v
 	}
+	if slices.Contains(m.namesOf("V8.Db"), name) {
+		panic(m.rt.NewTypeError("V8.Dbs has no %s: name a database, V8.Dbs.<name>.%s", name, name))
+	}
 	obj := m.rt.CreateObject(m.dbProto)
 	r.own(obj, &dbHandle{name: name})
 	if r.dbObjs == nil {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -144,6 +145,7 @@ func (a *App) openScripts(context.Context) (err error) {
 	stuck := func(env *jsbridge.Env) {
 		a.Log.Error("a script does not stop", "api", env.APIKey, "tenant", env.Tenant, "stuck", a.bridge.Stuck())
 	}
+	debug.SetMaxStack(int(max(1<<30, 4*run))) // a lookup through prototypes takes as much stack as they take heap
 	if a.bridge, err = jsbridge.New(jsbridge.Config{Memory: all, RunMemory: run, OnStuck: stuck}); err != nil {
 		return err
 	}

@@ -1,0 +1,2 @@
+// expect: script_error
+var t = {}; t.__proto__ = new Proxy(t, {}); return t.x;

@@ -1,0 +1,2 @@
+// expect: script_error
+var h = {}, p = new Proxy({}, h); Object.setPrototypeOf(h, p); return p.x;

@@ -1,0 +1,2 @@
+// expect: limit_stack
+var o = { get a() { var { a } = o; return a; } }; var { a } = o; return a;

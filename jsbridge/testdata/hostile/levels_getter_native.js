@@ -1,0 +1,2 @@
+// expect: limit_stack
+var o = {}; Object.defineProperty(o, 'x', { get: Reflect.get.bind(null, o, 'x') }); return o.x;

@@ -1,0 +1,2 @@
+// expect: script_error
+var a = []; Object.defineProperty(a, 0, { get: function () { return [a]; } }); return a.join();

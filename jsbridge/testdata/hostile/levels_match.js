@@ -1,0 +1,2 @@
+// expect: limit_stack
+var o = {}; o[Symbol.match] = ''.match.bind('a', o); return 'a'.match(o);

@@ -1,0 +1,2 @@
+// expect: limit_stack
+var h = {}, p = new Proxy({}, h); h.get = Reflect.get.bind(null, p, 'x'); return p.x;

@@ -1,0 +1,2 @@
+// expect: limit_stack
+var f = function () { return 'a'.replace(/a/, f); }; return f();

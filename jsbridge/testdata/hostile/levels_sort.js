@@ -1,0 +1,2 @@
+// expect: limit_stack
+var f = [].sort.bind([2, 1], function () { return f(); }); return f();

@@ -1,0 +1,2 @@
+// expect: limit_stack
+var o = {}; o[Symbol.split] = ''.split.bind('a', o); return 'a'.split(o);

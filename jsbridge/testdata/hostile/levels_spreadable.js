@@ -1,0 +1,2 @@
+// expect: limit_stack
+var a = []; Object.defineProperty(a, Symbol.isConcatSpreadable, { get: Array.prototype.concat.bind([], a) }); return [].concat(a);

@@ -1,0 +1,2 @@
+// expect: limit_stack
+function t() { return t`${t`x`}`; } return t`x`;

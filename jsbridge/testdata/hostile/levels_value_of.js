@@ -1,0 +1,2 @@
+// expect: limit_stack
+var o = {}; o.valueOf = Number.bind(null, o); return +o;
