@@ -128,7 +128,7 @@ func httpCases() [][2]string {
 		{"(r => [r.StatusCode, r.Content, r.RawBytes, Object.keys(r.Headers).length])(V8.Http.GetResponse({ Url: U + '/slow', TimeOut: '0.2' === '' ? 0 : 0.2 }))", "[0   0]"},
 		{"V8.Http.Get({ Url: U + '/slow', Timeout: 0.2 })", "Error: *"},
 		{"V8.Http.Get({ Url: 'http://10.0.0.1/' })", "Error: *"},
-		{"V8.Http.Get()", refused + "Get: the argument must be an address or an object with Url"},
+		{"V8.Http.Get()", refused + "Get: argument \"options\" is missing"},
 		{"V8.Http.Get({})", refused + "Get: Url is missing"},
 		{"V8.Http.Get({ Url: '' })", refused + "Get: Url is missing"},
 		{"V8.Http.Get([U])", refused + "Get: the argument must be an object with Url"},

@@ -231,7 +231,7 @@ func TestKindsOfOutage(t *testing.T) {
 	tenant := h.tenant(t)
 	h.load(t, tenant, fstest.MapFS{
 		"locked.js": js("Lock: true\nTimeout: 2", "return { Code: 1 };"),
-		"cached.js": js("Timeout: 2", "return { Code: 1, Data: V8.Cache.Get('x') };"),
+		"cached.js": js("Timeout: 20", "return { Code: 1, Data: V8.Cache.Get('x') };"),
 		"plain.js":  js("Timeout: 2", "return { Code: 1 };"),
 	})
 	if err := s.Signal(syscall.SIGKILL); err != nil {

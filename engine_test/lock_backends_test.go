@@ -13,7 +13,6 @@ import (
 // Two processes without Redis take turns by locks in PostgreSQL, which is what a database
 // alone means, and in etcd.
 func TestTwoNodesTakeTurnsWithoutRedis(t *testing.T) {
-	t.Parallel()
 	for name, args := range map[string][]string{
 		"PostgreSQL": nil,
 		"etcd":       {"--lock-backend", "etcd", "--etcd-endpoints", testserver.Etcd(t).URL()},

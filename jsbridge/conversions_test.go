@@ -141,7 +141,8 @@ func TestLargeNumbersStayNumbers(t *testing.T) {
 		e := env()
 		e.Param = json.RawMessage(fmt.Sprintf(`{"id":1152921504606846976,"pad":"%s"}`, strings.Repeat("x", pad)))
 		rep, err := b.Run(t.Context(), compile(t, `return V8.Param`), e)
-		if err != nil || !strings.HasPrefix(string(rep.Outcome.Result), `{"id":"1152921504606846976"`) {
+		want := map[bool]string{false: `{"id":"1152921504606846976"`, true: `{"id":1152921504606846976,`}[pad > 0] // long and untouched: as it came
+		if err != nil || !strings.HasPrefix(string(rep.Outcome.Result), want) {
 			t.Errorf("V8.Param, %d more characters: %s, %v", pad, rep.Outcome.Result, err)
 		}
 	}

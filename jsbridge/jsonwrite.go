@@ -77,7 +77,7 @@ func (w *jsonWriter) write(holder goja.Value, key unistring.String, v goja.Value
 		}
 	}
 	if isObj && !w.exact {
-		if text, ok := w.r.untouched(obj); ok {
+		if text, ok := w.r.untouched(obj, w.inward || w.native); ok {
 			if len(w.stack) == 0 {
 				w.code = topCode(text)
 			}

@@ -14,8 +14,8 @@ const lazyFrom = 256
 // lazyValue is JSON text that became a JS value without being parsed. What the script
 // holds is a Proxy over an empty target; the first trap parses the text into the target
 // and takes all traps away, so that from then on the proxy is its target. A value that
-// nobody touched goes into the answer as the text it came as, unless a number in it reads
-// otherwise than it is written.
+// nobody touched goes into the answer as the text it came as. To another script, or to a
+// native, it does so unless a number in it reads otherwise than it is written.
 type lazyValue struct {
 	text   string
 	exact  bool
@@ -56,13 +56,13 @@ func (r *run) jsonValue(text string, exact bool) (goja.Value, error) {
 	return l.proxy, nil
 }
 
-// untouched returns the text behind obj when obj is a lazy value that nobody touched and
-// that reads as it is written.
-func (r *run) untouched(obj *goja.Object) (string, bool) {
+// untouched returns the text behind obj when obj is a lazy value that nobody touched. What
+// goes inward, where scripts read it again, must besides read as it is written.
+func (r *run) untouched(obj *goja.Object, inward bool) (string, bool) {
 	if len(r.lazies) == 0 {
 		return "", false
 	}
-	if l := r.lazies[obj]; l != nil && l.proxy == obj && !l.anew {
+	if l := r.lazies[obj]; l != nil && l.proxy == obj && !(inward && l.anew) {
 		return l.text, true
 	}
 	return "", false

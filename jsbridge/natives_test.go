@@ -90,7 +90,7 @@ func TestWrongArguments(t *testing.T) {
 		{`V8.FormEngine.GetFormData({Id: 1})`, `FormEngineKey is missing`},
 		{`V8.FormEngine.GetFormData('t', 'x')`, `second argument must be an object`},
 		{`V8.FormEngine.GetFormData('t', [1])`, `second argument must be an object`},
-		{`V8.ApiEngine.Run()`, `the first argument must be a name`},
+		{`V8.ApiEngine.Run()`, `argument "key" is missing`},
 		{`V8.Response.Status(99)`, `not from 200 to 599`},
 		{`DateFormat('never', 'yyyy')`, `"never" is no date`},
 		{`DateAdd(0, 'x', 1)`, `none of s m h`},
