@@ -25,7 +25,6 @@ return { Code: 1 };`
 // An administrator sees on any node who holds a lock and who waits, and takes the lock
 // away: the holder's run ends as lease_lost and leaves nothing behind, the waiter's goes on.
 func TestForcedRelease(t *testing.T) {
-	t.Parallel()
 	a, b := twoNodes(t)
 	files := counterFiles()
 	files["waits_inside.js"] = &fstest.MapFile{Data: []byte(waitsInside)}

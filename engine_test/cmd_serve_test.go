@@ -113,7 +113,6 @@ func (n *node) later(t *testing.T, path string, body any) <-chan outcome {
 
 // SIGTERM under load: running calls finish, new ones and /readyz hear 503, the exit code is 0.
 func TestShutdownLetsCallsFinish(t *testing.T) {
-	t.Parallel()
 	s := testserver.NewRedis(t) // the gate is opened from another node
 	args := func() []string { return []string{"--data-dir", t.TempDir(), "--redis-url", s.URL()} }
 	n, other := startNode(t, args()...), startNode(t, args()...)
@@ -149,7 +148,6 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 
 // A second signal ends the process at once; so does the end of the grace, with exit code 1.
 func TestShutdownThatDoesNotWait(t *testing.T) {
-	t.Parallel()
 	t.Run("second signal", func(t *testing.T) {
 		n := startNode(t, "--data-dir", t.TempDir())
 		n.gate(t, "")
@@ -186,7 +184,6 @@ func TestShutdownThatDoesNotWait(t *testing.T) {
 // A client that hangs up leaves no lock behind: before a transaction has begun the run is
 // ended, afterwards it goes on to its end, and the next call has the lock at once.
 func TestAClientThatHangsUpLeavesNoLock(t *testing.T) {
-	t.Parallel()
 	for _, backend := range []string{"embedded", "Redis"} {
 		for _, c := range []struct{ when, first, rows string }{
 			{"before its transaction", "", "0"},

@@ -50,7 +50,6 @@ func (h *house) data(tenant, key string) string {
 }
 
 func TestALockTakenAwayCommitsNothing(t *testing.T) {
-	t.Parallel()
 	server := testserver.Redis(t)
 	opt, err := redis.ParseURL(server.URL())
 	if err != nil {

@@ -56,7 +56,6 @@ const (
 // second node: two holders at once. One of them commits; the other ends with a definite
 // refusal, whether it had written before the other came or not.
 func TestFailoverWithTwoHolders(t *testing.T) {
-	t.Parallel()
 	s := testserver.NewSentinel(t)
 	database, prefix := testserver.Database(t), fmt.Sprintf("f%d", prefixes.Add(1))
 	g, url := newGates(t, "inside1", "inside2", "before1", "before2")

@@ -58,7 +58,6 @@ func (h *house) last(t *testing.T, api string) line {
 // A caller that hangs up ends the run until it has begun a transaction; from then on the
 // run goes on and its work counts. In each case the lock is free at once.
 func TestHangingUp(t *testing.T) {
-	t.Parallel()
 	for _, p := range backendPairs {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)

@@ -89,7 +89,6 @@ func (h *house) do(tenant, method, path, body string) answer {
 // Two processes on Redis and PostgreSQL take turns too, and what is pushed to one is live
 // on the other.
 func TestTwoNodesTakeTurns(t *testing.T) {
-	t.Parallel()
 	a, b := twoNodes(t)
 	takeTurns(t, a, b)
 }
@@ -177,7 +176,6 @@ func TestTokensRiseAcrossRestarts(t *testing.T) {
 // The promise: a process stopped past its lease in the middle of its transaction cannot
 // write when it wakes. Another holder commits meanwhile; one effect remains.
 func TestGuardRefusesAStoppedHolder(t *testing.T) {
-	t.Parallel()
 	a, b := twoNodes(t)
 	files := counterFiles()
 	// The stale holder is stopped in the middle of its transaction, with its guard row and its

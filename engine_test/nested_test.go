@@ -16,7 +16,6 @@ const busy = "var until = Date.now() + 1300; while (Date.now() < until) {}\n"
 // A child has its own Timeout from when it starts: neither the age of a lock that it joins
 // nor the deadline of a transaction that it began shortens anybody's time.
 func TestNestedCallsHaveTheirOwnTime(t *testing.T) {
-	t.Parallel()
 	for _, p := range pairsWith {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)
@@ -42,7 +41,6 @@ return { Code: 1, Data: V8.Db.FromSql("SELECT n FROM counter WHERE id = 'a'").To
 // Two calls that want each other's locks end as lock_busy, each whole: what the one did
 // that gave up is undone as its script decides, and nobody runs into its deadline.
 func TestOppositeLockOrdersEndAsBusy(t *testing.T) {
-	t.Parallel()
 	for _, p := range pairsWith {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)
@@ -88,7 +86,6 @@ return { Code: 1 };`
 // A lock that a child took stays until its caller's transaction has ended, whatever the
 // child answered; that of a child with a transaction of its own goes with it.
 func TestAChildsLockIsKeptToTheEnd(t *testing.T) {
-	t.Parallel()
 	for _, p := range backendPairs {
 		t.Run(p.name, func(t *testing.T) {
 			h := newHouse(t, p)

@@ -219,8 +219,8 @@ func (s *slice) invoke(ctx context.Context, plan budget.Plan) error {
 	t := &s.task
 	s.live = s.r.live.begin(s.tenant, *t)
 	res, err := s.within(ctx, plan)
-	defer s.log(ctx)
 	if err == nil && s.end != nil {
+		defer s.log(ctx) // what was told after the end
 		t.State, t.Slice, t.Attempt, t.Param, t.Checkpoint, t.Stuck = s.end.State, s.end.Slice, s.end.Attempt, s.end.Param, s.end.Checkpoint, s.end.Stuck
 		t.Current, t.Total, t.Rate, t.Msg = s.end.Current, s.end.Total, s.end.Rate, s.end.Msg
 		s.moved(s.end)
@@ -231,6 +231,7 @@ func (s *slice) invoke(ctx context.Context, plan budget.Plan) error {
 		err = refused(res.Body)
 	}
 	s.r.cfg.Log.Info("a task's slice left nothing", "tenant", s.tenant, "task", t.ID, "api", t.API, "slice", t.Slice+1, "attempt", t.Attempt, "error", err)
+	s.log(ctx) // before anybody sees the end
 	return s.settle(ctx, s.r.after(*t, err))
 }
 
