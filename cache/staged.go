@@ -155,6 +155,9 @@ func (s *Staged) pending() []op {
 
 // forget makes nothing wait for k any more.
 func (s *Staged) forget(k key) {
+	if s.shadows[k] == nil {
+		return
+	}
 	for i := range s.ops {
 		if s.ops[i].key == k && !s.ops[i].gone {
 			s.bytes -= s.ops[i].size()

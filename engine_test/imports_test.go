@@ -16,6 +16,7 @@ var arrows = map[string][]string{
 	"budget":     {"fault"},
 	"migrations": {},
 	"nearest":    {},
+	"digits":     {},
 
 	"lockwrap":                        {"budget", "fault"},
 	"lockwrap/embedded":               {"lockwrap", "budget", "fault"},
@@ -26,13 +27,13 @@ var arrows = map[string][]string{
 	"apis":                            {"budget", "fault", "nearest"},
 	"store":                           {"fault", "migrations"},
 	"store/storetest":                 {"store", "fault"},
-	"store/tenantdb":                  {"fault", "migrations", "nearest", "store/tenantdb/internal/litedb", "store/tenantdb/internal/sqltext"},
+	"store/tenantdb":                  {"fault", "migrations", "nearest", "digits", "store/tenantdb/internal/litedb", "store/tenantdb/internal/sqltext"},
 	"store/tenantdb/internal/litedb":  {},
 	"store/tenantdb/internal/sqltext": {"fault"},
 	"cache":                           {"fault"},
 	"egress":                          {"fault"},
 
-	"jsbridge": {"fault", "nearest"},
+	"jsbridge": {"fault", "nearest", "digits"},
 	"lint":     {"jsbridge", "nearest"},
 
 	"engine": {"apis", "budget", "fault", "jsbridge", "lockwrap", "nearest"},

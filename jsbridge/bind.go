@@ -9,6 +9,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"apiengine/digits"
 	"apiengine/fault"
 )
 
@@ -161,7 +162,7 @@ func (r *run) toJS(v any) (goja.Value, error) {
 	case nil:
 		return goja.Null(), nil
 	case int64:
-		if text := strconv.FormatInt(v, 10); len(text) >= safeDigits && !keepsDigits(text) {
+		if text := strconv.FormatInt(v, 10); len(text) >= safeDigits && !digits.Kept(text) {
 			return rt.ToValue(text), nil
 		}
 		return rt.ToValue(v), nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"apiengine/digits"
 )
 
 // FuzzConvert: JSON that comes in as a parameter goes out to a native as the same value,
@@ -60,7 +62,7 @@ func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		f, err := v.Float64()
-		if whole := !strings.ContainsAny(v.String(), ".eE"); err != nil || whole && (f > maxSafeInteger || f < -maxSafeInteger) && !keepsDigits(v.String()) {
+		if whole := !strings.ContainsAny(v.String(), ".eE"); err != nil || whole && (f > maxSafeInteger || f < -maxSafeInteger) && !digits.Kept(v.String()) {
 			if whole {
 				return v.String()
 			}

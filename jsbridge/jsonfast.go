@@ -1,9 +1,7 @@
 package jsbridge
 
 import (
-	"cmp"
 	"strconv"
-	"strings"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/unistring"
@@ -52,28 +50,10 @@ func (w *jsonWriter) fastObject(obj *goja.Object, o *plainObject) error {
 		if v == nil || p != nil {
 			v = w.r.m.get(obj, name)
 		}
-		before := len(w.buf)
-		if before > start {
-			w.buf = append(w.buf, ',')
-		}
-		w.newline()
-		w.buf = appendName(w.buf, name)
-		w.buf = append(w.buf, ':')
-		if w.gap != "" {
-			w.buf = append(w.buf, ' ')
-		}
-		if len(w.stack) == 1 && name == "Code" && goja.IsNumber(orUndefined(v)) {
-			w.code = new(v.ToFloat())
-		}
+		before := w.openMember(start, name, v)
 		wrote, err := w.member(obj, name, v)
-		if err == nil && !wrote {
-			err = w.absent(name.String())
-		}
-		if err != nil {
-			return at(err, "."+name.String())
-		}
-		if !wrote {
-			w.buf = w.buf[:before]
+		if err := w.closeMember(before, name, wrote, err); err != nil {
+			return err
 		}
 	}
 	w.names = w.names[:from]
@@ -130,48 +110,10 @@ func (w *jsonWriter) fastArray(obj *goja.Object, list *plainArray) error {
 		} else {
 			wrote, err = w.leaf(v)
 		}
-		if err == nil && !wrote {
-			w.buf = append(w.buf, "null"...)
-			err = cmp.Or(w.absent("Value"), w.sized())
-		}
-		if err != nil {
-			return at(err, "["+strconv.Itoa(i)+"]")
+		if err := w.closeItem(int64(i), wrote, err); err != nil {
+			return err
 		}
 	}
 	w.end(start, ']')
 	return nil
-}
-
-func appendName(buf []byte, name unistring.String) []byte {
-	if name.AsUtf16() == nil {
-		return appendASCIIText(buf, string(name))
-	}
-	if lossy(name) {
-		return appendString(buf, goja.StringFromUTF16(name.AsUtf16()[1:]))
-	}
-	return appendGoString(buf, name.String())
-}
-
-// appendASCIIText appends text without a byte above 0x7f as a JSON string.
-func appendASCIIText(buf []byte, s string) []byte {
-	buf = append(buf, '"')
-	start := 0
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
-			buf = appendASCII(append(buf, s[start:i]...), c)
-			start = i + 1
-		}
-	}
-	return append(append(buf, s[start:]...), '"')
-}
-
-// appendText appends a text as a JSON string; false where it takes more than its bytes.
-func appendText(buf []byte, s string) ([]byte, bool) {
-	if isASCII(s) {
-		return appendASCIIText(buf, s), true
-	}
-	if strings.ContainsRune(s, '\uFFFD') {
-		return buf, false
-	}
-	return appendGoString(buf, s), true
 }

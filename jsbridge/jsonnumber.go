@@ -5,21 +5,14 @@ import (
 	"strconv"
 
 	"github.com/dop251/goja"
+
+	"apiengine/digits"
 )
 
-const maxSafeInteger = 1<<53 - 1
+const maxSafeInteger = digits.MaxSafe
 
 // safeDigits is the length of the shortest integer beyond maxSafeInteger.
 const safeDigits = 16
-
-// keepsDigits tells whether the digits of an integer become a number that is exactly this
-// integer and that JavaScript prints with the same digits. 2^53 and 10^18 do; 2^53+1 does
-// not, and neither does 2^60, which a double holds but prints as 1152921504606847000: as a
-// number, a key like this would be another one in every text that is made of it.
-func keepsDigits(text string) bool {
-	f, err := strconv.ParseFloat(text, 64)
-	return err == nil && math.Abs(f) < 1e21 && strconv.FormatFloat(f, 'f', -1, 64) == text && strconv.FormatFloat(f, 'f', 0, 64) == text
-}
 
 func (p *jsonScan) numberValue(text string, integer bool) goja.Value {
 	if integer {
@@ -27,7 +20,7 @@ func (p *jsonScan) numberValue(text string, integer bool) goja.Value {
 		if err == nil && n >= -maxSafeInteger && n <= maxSafeInteger && (n != 0 || text[0] != '-') {
 			return p.m.in.intValue(n)
 		}
-		if p.exact && text != "-0" && !keepsDigits(text) {
+		if p.exact && text != "-0" && !digits.Kept(text) {
 			return p.m.rt.ToValue(text)
 		}
 	}
@@ -50,7 +43,7 @@ func (w *jsonWriter) number(f float64) {
 	case abs >= 1e-6 && abs < 1e21:
 		start := len(w.buf)
 		w.buf = strconv.AppendFloat(w.buf, f, 'f', -1, 64)
-		if w.inward && abs > maxSafeInteger && !keepsDigits(string(w.buf[start:])) {
+		if w.inward && abs > maxSafeInteger && !digits.Kept(string(w.buf[start:])) {
 			w.buf = strconv.AppendFloat(w.buf[:start], f, 'e', -1, 64)
 		}
 	default:

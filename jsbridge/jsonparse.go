@@ -8,6 +8,8 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/unistring"
+
+	"apiengine/digits"
 )
 
 // maxJSONDepth bounds the nesting of JSON in both directions; goja's own parser and
@@ -32,7 +34,7 @@ type jsonScan struct {
 	depth int
 	ascii bool     // the string that was read last is
 	m     *machine // nil: only check
-	// exact makes strings of the integers that keepsDigits says no to (contract.md section
+	// exact makes strings of the integers that digits.Kept says no to (contract.md section
 	// 4.2); without it they are rounded as JSON.parse rounds them.
 	exact  bool
 	keep   bool // false: only check
@@ -243,8 +245,8 @@ func (p *jsonScan) number() (goja.Value, error) {
 	if p.s[p.pos] == '-' {
 		p.pos++
 	}
-	digits := p.digits()
-	if len(digits) == 0 || len(digits) > 1 && digits[0] == '0' {
+	whole := p.digits()
+	if len(whole) == 0 || len(whole) > 1 && whole[0] == '0' {
 		return nil, p.unexpected()
 	}
 	integer := true
@@ -266,7 +268,7 @@ func (p *jsonScan) number() (goja.Value, error) {
 		}
 	}
 	if !p.keep {
-		p.inside = p.inside || integer && len(digits) >= safeDigits && !keepsDigits(p.s[start:p.pos])
+		p.inside = p.inside || integer && len(whole) >= safeDigits && !digits.Kept(p.s[start:p.pos])
 		return nil, nil
 	}
 	return p.numberValue(p.s[start:p.pos], integer), nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+	"github.com/dop251/goja/unistring"
 )
 
 var (
@@ -25,7 +26,7 @@ type columns struct {
 	where bool // inside _Where
 }
 
-// value tells whether what is written now is a column's value, or one in a condition: what
+// columnValue tells whether what is written now is a column's value, or one in a condition: what
 // lies deeper is a JSON value of its own and follows JSON's rules.
 func (w *jsonWriter) columnValue() bool {
 	switch {
@@ -40,7 +41,7 @@ func (w *jsonWriter) columnValue() bool {
 }
 
 // absent is the error of a value that has no JSON.
-func (w *jsonWriter) absent(key string) error {
+func (w *jsonWriter) absent(key unistring.String) error {
 	if w.columns.where && key == "Value" {
 		return errNoValue
 	}

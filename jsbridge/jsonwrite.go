@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/unistring"
@@ -156,10 +155,11 @@ func (w *jsonWriter) primitive(v goja.Value) (bool, error) {
 		w.number(v.ToFloat())
 		return true, nil
 	case typeFloat:
-		if f := v.ToFloat(); (math.IsNaN(f) || math.IsInf(f, 0)) && w.columnValue() {
+		f := v.ToFloat()
+		if (math.IsNaN(f) || math.IsInf(f, 0)) && w.columnValue() {
 			return false, &unstorableError{v.String()}
 		}
-		w.number(v.ToFloat())
+		w.number(f)
 		return true, nil
 	case typeBool:
 		w.buf = strconv.AppendBool(w.buf, v.ToBoolean())
@@ -249,15 +249,23 @@ func (w *jsonWriter) array(obj *goja.Object) error {
 		w.newline()
 		key := indexName(i)
 		wrote, err := w.write(obj, key, orUndefined(obj.Get(string(key))))
-		if err == nil && !wrote {
-			w.buf = append(w.buf, "null"...)
-			err = cmp.Or(w.absent("Value"), w.sized())
-		}
-		if err != nil {
-			return at(err, "["+string(key)+"]")
+		if err := w.closeItem(i, wrote, err); err != nil {
+			return err
 		}
 	}
 	w.end(start, ']')
+	return nil
+}
+
+// closeItem ends an array's item, which is null where it has no JSON.
+func (w *jsonWriter) closeItem(i int64, wrote bool, err error) error {
+	if err == nil && !wrote {
+		w.buf = append(w.buf, "null"...)
+		err = cmp.Or(w.absent("Value"), w.sized())
+	}
+	if err != nil {
+		return at(err, "["+strconv.FormatInt(i, 10)+"]")
+	}
 	return nil
 }
 
@@ -272,32 +280,45 @@ func (w *jsonWriter) object(obj *goja.Object) error {
 		keys = w.r.m.keys(obj)
 	}
 	for _, key := range keys {
-		before := len(w.buf)
-		if before > start {
-			w.buf = append(w.buf, ',')
-		}
-		w.newline()
-		w.buf = appendName(w.buf, key)
-		w.buf = append(w.buf, ':')
-		if w.gap != "" {
-			w.buf = append(w.buf, ' ')
-		}
 		v := w.r.m.get(obj, key)
-		if len(w.stack) == 1 && key == "Code" && goja.IsNumber(v) {
-			w.code = new(v.ToFloat())
-		}
+		before := w.openMember(start, key, v)
 		wrote, err := w.write(obj, key, v)
-		if err == nil && !wrote {
-			err = w.absent(key.String())
-		}
-		if err != nil {
-			return at(err, "."+key.String())
-		}
-		if !wrote {
-			w.buf = w.buf[:before]
+		if err := w.closeMember(before, key, wrote, err); err != nil {
+			return err
 		}
 	}
 	w.end(start, '}')
+	return nil
+}
+
+// openMember writes a member's name and returns where it begins; start is where the first
+// member of its object does.
+func (w *jsonWriter) openMember(start int, name unistring.String, v goja.Value) (before int) {
+	if before = len(w.buf); before > start {
+		w.buf = append(w.buf, ',')
+	}
+	w.newline()
+	w.buf = append(appendName(w.buf, name), ':')
+	if w.gap != "" {
+		w.buf = append(w.buf, ' ')
+	}
+	if len(w.stack) == 1 && name == "Code" && goja.IsNumber(orUndefined(v)) {
+		w.code = new(v.ToFloat())
+	}
+	return before
+}
+
+// closeMember ends the member that begins at before, and takes one without JSON back.
+func (w *jsonWriter) closeMember(before int, name unistring.String, wrote bool, err error) error {
+	if err == nil && !wrote {
+		err = w.absent(name)
+	}
+	if err != nil {
+		return at(err, "."+name.String())
+	}
+	if !wrote {
+		w.buf = w.buf[:before]
+	}
 	return nil
 }
 
@@ -332,64 +353,4 @@ func (w *jsonWriter) resultError(err error) error {
 		out.Path, out.Msg = strings.TrimPrefix(p.path, "."), p.err.Error()
 	}
 	return out
-}
-
-func appendString(buf []byte, s goja.String) []byte {
-	if out, ok := appendText(buf, s.String()); ok {
-		return out
-	}
-	buf = append(buf, '"')
-	for i := 0; i < s.Length(); i++ {
-		c := rune(s.CharAt(i))
-		switch {
-		case c >= 0xd800 && c < 0xdc00 && i+1 < s.Length() && s.CharAt(i+1)&0xfc00 == 0xdc00:
-			i++
-			buf = utf8.AppendRune(buf, (c-0xd800)<<10+(rune(s.CharAt(i))-0xdc00)+0x10000)
-		case c >= 0xd800 && c < 0xe000:
-			buf = fmt.Appendf(buf, `\u%04x`, c)
-		case c < utf8.RuneSelf:
-			buf = appendASCII(buf, byte(c))
-		default:
-			buf = utf8.AppendRune(buf, c)
-		}
-	}
-	return append(buf, '"')
-}
-
-// appendGoString appends s as a JSON string, invalid UTF-8 replaced.
-func appendGoString(buf []byte, s string) []byte {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	}
-	buf = append(buf, '"')
-	start := 0
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
-			buf = append(buf, s[start:i]...)
-			buf = appendASCII(buf, c)
-			start = i + 1
-		}
-	}
-	return append(append(buf, s[start:]...), '"')
-}
-
-func appendASCII(buf []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(buf, '\\', c)
-	case '\n':
-		return append(buf, '\\', 'n')
-	case '\r':
-		return append(buf, '\\', 'r')
-	case '\t':
-		return append(buf, '\\', 't')
-	case '\b':
-		return append(buf, '\\', 'b')
-	case '\f':
-		return append(buf, '\\', 'f')
-	}
-	if c < ' ' {
-		return fmt.Appendf(buf, `\u%04x`, c)
-	}
-	return append(buf, c)
 }

@@ -33,62 +33,63 @@ func (in formArgs) unstorable() (FormResult, bool) {
 	return FormResult{Msg: msg}, msg != ""
 }
 
+// batchArgs are formArgs of a row that takes a list.
+type batchArgs struct {
+	Table   orStored   `js:"table"`
+	Options orStored   `js:"rows,optional"`
+	Trans   inDatabase `js:"trans,optional"`
+}
+
 // formFn is a FormEngine row in both call forms: (table, options[, V8.DbTrans]) and
 // ({FormEngineKey, ...}[, V8.DbTrans]). V8.Dbs.<name> in the place of V8.DbTrans runs it there.
 func formFn(op, doc string) Func {
 	fn := "FormEngine." + op
 	return hostFn(fn, doc, func(c *Call, in formArgs) (any, error) {
-		if res, bad := in.unstorable(); bad {
-			return res, nil
-		}
-		table, options, err := keyAndObject(fn, "FormEngineKey", in.Table.value, in.Options.value)
-		if err != nil {
-			return nil, err
-		}
-		to, err := in.target(fn)
-		if err != nil {
-			return nil, err
-		}
-		db, err := c.database(dbHandle{name: to.name})
-		if err != nil {
-			return nil, err
-		}
-		return c.form(db, op, table, options)
+		return c.form(op, in, func() (string, json.RawMessage, error) {
+			return keyAndObject(fn, "FormEngineKey", in.Table.value, in.Options.value)
+		})
 	})
-}
-
-func (c *Call) form(db Database, op, table string, options json.RawMessage) (any, error) {
-	defer c.databaseTime(time.Now())
-	return db.Form(c, op, table, options)
 }
 
 // batchFn is a FormEngine row that takes a list, in both call forms: (table, rows[, trans])
 // and ([{FormEngineKey, ...}, ...][, trans]).
 func batchFn(op, doc string) Func {
 	fn := "FormEngine." + op
-	return hostFn(fn, doc, func(c *Call, in formArgs) (any, error) {
-		if res, bad := in.unstorable(); bad {
-			return res, nil
-		}
-		table, named := in.Table.value.(string)
-		rows := in.Options.value
-		if !named {
-			rows = in.Table.value // what follows is V8.DbTrans
-		}
-		list, ok := rows.(json.RawMessage)
-		if !ok || !strings.HasPrefix(string(list), "[") {
-			return nil, argErrorf("V8.%s takes a table and an array of rows, or an array of rows with FormEngineKey", fn)
-		}
-		to, err := in.target(fn)
-		if err != nil {
-			return nil, err
-		}
-		db, err := c.database(dbHandle{name: to.name})
-		if err != nil {
-			return nil, err
-		}
-		return c.form(db, op, table, list)
+	return hostFn(fn, doc, func(c *Call, in batchArgs) (any, error) {
+		return c.form(op, formArgs(in), func() (string, json.RawMessage, error) {
+			table, named := in.Table.value.(string)
+			rows := in.Options.value
+			if !named {
+				rows = in.Table.value // what follows is V8.DbTrans
+			}
+			list, ok := rows.(json.RawMessage)
+			if !ok || !strings.HasPrefix(string(list), "[") {
+				return "", nil, argErrorf("V8.%s takes a table and an array of rows, or an array of rows with FormEngineKey", fn)
+			}
+			return table, list, nil
+		})
 	})
+}
+
+// form runs a row with what read makes of its arguments, in the database that they name.
+func (c *Call) form(op string, in formArgs, read func() (table string, options json.RawMessage, err error)) (any, error) {
+	if res, bad := in.unstorable(); bad {
+		return res, nil
+	}
+	table, options, err := read()
+	if err != nil {
+		return nil, err
+	}
+	to, err := in.target("FormEngine." + op)
+	if err != nil {
+		return nil, err
+	}
+	db, err := c.database(dbHandle{name: to.name})
+	if err != nil {
+		return nil, err
+	}
+	defer c.databaseTime(time.Now())
+	return db.Form(c, op, table, options)
 }
 
 func formFuncs() []Func {

@@ -242,17 +242,7 @@ func (m *machine) setGuards(host *goja.Object) {
 		}
 		return v
 	}))
-	_ = host.Set("limitPower", m.native("power", func(call goja.FunctionCall) goja.Value {
-		base, exp := call.Argument(0), call.Argument(1)
-		if !goja.IsBigInt(base) || !goja.IsBigInt(exp) {
-			return goja.Undefined()
-		}
-		e := exp.Export().(*big.Int)
-		if n := bits(base); n > 1 && (!e.IsInt64() || e.Int64() > int64(maxBigInt/(n-1))) {
-			m.tooLarge("BigInt", maxBigInt, "bits")
-		}
-		return goja.Undefined()
-	}))
+	_ = host.Set("limitPower", m.native("power", m.limitPower))
 	_ = host.Set("limitShift", m.native("shift", func(call goja.FunctionCall) goja.Value {
 		if v := call.Argument(0); goja.IsBigInt(v) {
 			if n := v.Export().(*big.Int); !n.IsInt64() || n.Int64() > maxBigInt || n.Int64() < -maxBigInt {
@@ -261,17 +251,7 @@ func (m *machine) setGuards(host *goja.Object) {
 		}
 		return goja.Undefined()
 	}))
-	_ = host.Set("limitStep", m.native("step", func(call goja.FunctionCall) goja.Value {
-		v := call.Argument(0)
-		if !goja.IsBigInt(v) {
-			return goja.Undefined()
-		}
-		n := v.Export().(*big.Int)
-		if shift := call.Argument(1).ToBoolean(); !shift && n.BitLen() > maxStep || shift && n.CmpAbs(big.NewInt(maxStep)) > 0 {
-			m.tooLarge("BigInt", maxStep, "bits in one step on this target; write a = a * b")
-		}
-		return goja.Undefined()
-	}))
+	_ = host.Set("limitStep", m.native("step", m.limitStep))
 	_ = host.Set("limitCompare", m.native("compare", func(call goja.FunctionCall) goja.Value {
 		a, b := call.Argument(0), call.Argument(1)
 		if goja.IsBigInt(a) {
@@ -282,4 +262,31 @@ func (m *machine) setGuards(host *goja.Object) {
 		}
 		return goja.Undefined()
 	}))
+}
+
+// limitPower bounds base ** exponent.
+func (m *machine) limitPower(call goja.FunctionCall) goja.Value {
+	base, exp := call.Argument(0), call.Argument(1)
+	if !goja.IsBigInt(base) || !goja.IsBigInt(exp) {
+		return goja.Undefined()
+	}
+	e := exp.Export().(*big.Int)
+	if n := bits(base); n > 1 && (!e.IsInt64() || e.Int64() > int64(maxBigInt/(n-1))) {
+		m.tooLarge("BigInt", maxBigInt, "bits")
+	}
+	return goja.Undefined()
+}
+
+// limitStep bounds the right side of a step such as a[f()] *= b, or <<= when its second
+// argument says so.
+func (m *machine) limitStep(call goja.FunctionCall) goja.Value {
+	v := call.Argument(0)
+	if !goja.IsBigInt(v) {
+		return goja.Undefined()
+	}
+	n := v.Export().(*big.Int)
+	if shift := call.Argument(1).ToBoolean(); !shift && n.BitLen() > maxStep || shift && n.CmpAbs(big.NewInt(maxStep)) > 0 {
+		m.tooLarge("BigInt", maxStep, "bits in one step on this target; write a = a * b")
+	}
+	return goja.Undefined()
 }

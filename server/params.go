@@ -142,12 +142,15 @@ func firstByte(raw []byte) byte {
 // which PostgreSQL keeps in no text.
 func plainQuery(u *url.URL) (url.Values, error) {
 	q, err := queryOf(u)
+	if err != nil {
+		return q, err
+	}
 	for name, values := range q {
-		if err == nil && strings.Contains(strings.Join(append(values, name), ""), "\x00") {
-			err = refuse(fault.BadRequest, "the query string has a NUL").with(map[string]any{"Field": strings.ReplaceAll(name, "\x00", "")})
+		if strings.Contains(name+strings.Join(values, ""), "\x00") {
+			return q, refuse(fault.BadRequest, "the query string has a NUL").with(map[string]any{"Field": strings.ReplaceAll(name, "\x00", "")})
 		}
 	}
-	return q, err
+	return q, nil
 }
 
 // queryOf reads the query string; nil when there is none.

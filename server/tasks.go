@@ -155,7 +155,7 @@ func (x *exchange) enterTasks() (*taskCall, error) {
 	case err != nil:
 		return nil, err
 	case id.Anonymous():
-		return nil, refuse(fault.Unauthenticated, "tasks need a token: Authorization: Bearer <token>; on the command line --token or APIENGINE_TOKEN")
+		return nil, refuse(fault.Unauthenticated, "tasks need a token")
 	}
 	return &taskCall{adminCall{x: x, ctx: x.r.Context(), id: id, tenant: tenant}, query}, nil
 }

@@ -28,7 +28,7 @@ func (r *Runner) after(t tenantdb.Task, err error) tenantdb.SliceEnd {
 	case final(k):
 		e.State = tenantdb.TaskFailed
 	case t.Attempt >= t.MaxAttempts:
-		e.State, e.Attempt = tenantdb.TaskDead, min(t.Attempt, t.MaxAttempts)
+		e.State, e.Attempt = tenantdb.TaskDead, t.MaxAttempts
 	default:
 		e.Delay = r.pause(t.Attempt)
 	}

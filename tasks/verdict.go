@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -115,9 +114,9 @@ func read(text json.RawMessage) (s said, err error) {
 	return s, s.check()
 }
 
-// fit is at most so many runes of s, without what PostgreSQL keeps in no text.
+// fit is at most so many runes of s.
 func fit(s string, most int) string {
-	runes := []rune(strings.ReplaceAll(s, "\x00", "\uFFFD"))
+	runes := []rune(s)
 	return string(runes[:min(len(runes), most)])
 }
 

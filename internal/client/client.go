@@ -77,7 +77,11 @@ func (c *Client) call(ctx context.Context, r request, data any) error {
 	if err != nil {
 		return unreachable(ctx, c.url(), err)
 	}
-	return decodeAnswer(res, text, data)
+	err = decodeAnswer(res, text, data)
+	if refused := new(ServerError); c.Token == "" && errors.As(err, &refused) && refused.K == fault.Unauthenticated {
+		refused.Msg += "; give one by --token or APIENGINE_TOKEN"
+	}
+	return err
 }
 
 func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {

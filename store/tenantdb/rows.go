@@ -6,10 +6,12 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"apiengine/digits"
 )
 
 // maxSafe is the largest integer that every double up to it can hold.
-const maxSafe = 1<<53 - 1
+const maxSafe = digits.MaxSafe
 
 type shape int
 
@@ -127,16 +129,10 @@ func appendText[T ~string | ~[]byte](b []byte, s T) []byte {
 // appendInt appends an integer; one that a number of JavaScript would not give back with the
 // same digits (docs/scripts.md) as a string.
 func appendInt(b []byte, v int64) []byte {
-	if (v > maxSafe || v < -maxSafe) && !keepsDigits(v) {
+	if (v > maxSafe || v < -maxSafe) && !digits.Kept(strconv.FormatInt(v, 10)) {
 		return append(strconv.AppendInt(append(b, '"'), v, 10), '"')
 	}
 	return strconv.AppendInt(b, v, 10)
-}
-
-// keepsDigits is jsbridge's rule for the integers of JSON, for what the database calls one.
-func keepsDigits(v int64) bool {
-	text := strconv.FormatInt(v, 10)
-	return strconv.FormatFloat(float64(v), 'f', 0, 64) == text && strconv.FormatFloat(float64(v), 'f', -1, 64) == text
 }
 
 func appendFloat(b []byte, v float64) []byte {
