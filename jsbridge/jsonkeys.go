@@ -1,6 +1,7 @@
 package jsbridge
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -60,8 +61,17 @@ func (m *machine) get(obj *goja.Object, name unistring.String) goja.Value {
 	return orUndefined(obj.Get(name.String()))
 }
 
-// keys are those that Object.keys lists.
+// keys are those that Object.keys lists. Only where one may have lost a surrogate on its way
+// to a text of Go is the built-in itself asked, which costs more.
 func (m *machine) keys(obj *goja.Object) []unistring.String {
+	texts := obj.Keys()
+	if !slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, utf8.RuneError) }) {
+		names := make([]unistring.String, len(texts))
+		for i, s := range texts {
+			names[i] = unistring.NewFromString(s)
+		}
+		return names
+	}
 	list := mustCall(m.objectKeys, goja.Undefined(), obj).(*goja.Object)
 	names := make([]unistring.String, 0, 8)
 	for i := range orUndefined(list.Get("length")).ToInteger() {

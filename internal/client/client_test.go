@@ -75,6 +75,10 @@ func TestRefusals(t *testing.T) {
 		if !errors.As(err, &s) || fault.Of(err) != fault.Unauthenticated || err.Error() != "the admin API needs a token" || s.Fields["RequestId"] != "r1" {
 			t.Errorf("always200 %v: %v", f.always200, err)
 		}
+		bad.Token = ""
+		if _, err := bad.Tokens(t.Context()); fault.Of(err) != fault.Unauthenticated || err.Error() != "the admin API needs a token; give one by --token or APIENGINE_TOKEN" {
+			t.Errorf("without a token: %v", err)
+		}
 	}
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("<html>")) }))
 	t.Cleanup(page.Close)
