@@ -245,13 +245,14 @@ func (b *Bridge) Run(ctx context.Context, p *Program, env *Env) (Report, error) 
 	return r.report, r.err
 }
 
-// awaitStop waits for the end of an interrupted run, at most StuckGrace, and a host
-// function that it is in to its end: the caller ends transactions when Run returns, which
-// nobody may be using then.
+// awaitStop waits for the end of an interrupted run: a host function that it is in to its
+// end, since the caller ends transactions when Run returns, which nobody may be using then;
+// and the script for StuckGrace, which counts from the return of that function.
 func (b *Bridge) awaitStop(m *machine, r *run, env *Env) bool {
 	t := time.NewTicker(b.cfg.StuckGrace)
 	defer t.Stop()
-	for waiting := true; waiting; waiting = r.hosting.Load() {
+	for hosted := true; hosted || r.hosting.Load(); {
+		hosted = r.hosting.Load()
 		select {
 		case <-m.done:
 			return true

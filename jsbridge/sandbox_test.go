@@ -107,9 +107,10 @@ func TestStuckRun(t *testing.T) {
 }
 
 // A run that is stopped in a host function is waited for, however long that takes: its
-// caller ends the transaction that the function works in. Nothing of the script runs after.
+// caller ends the transaction that the function works in. Nothing of the script runs after,
+// and it has a whole grace from there to unwind.
 func TestStoppedInAHostFunction(t *testing.T) {
-	b := newBridge(t, Config{StuckGrace: 10 * time.Millisecond})
+	b := newBridge(t, Config{StuckGrace: time.Second})
 	result(t, b, env(), `return 1`)
 	e := env()
 	e.Limits.Deadline = time.Now().Add(50 * time.Millisecond)
@@ -118,7 +119,7 @@ func TestStoppedInAHostFunction(t *testing.T) {
 	e.Invoke = func(ctx context.Context, _ string, _ jsonRaw) (jsonRaw, error) {
 		calls++
 		<-ctx.Done()
-		time.Sleep(100 * time.Millisecond) // a disk that does not answer
+		time.Sleep(1900 * time.Millisecond) // a disk that does not answer; the second second of grace is about to end
 		ended.Store(true)
 		return jsonRaw(`{}`), nil
 	}
