@@ -116,6 +116,40 @@ func TestKinds(t *testing.T) {
 	})
 }
 
+// What a run has committed before it failed stays, and the answer says so.
+func TestFailedAfterACommit(t *testing.T) {
+	h := newHouse(t, pair{}, func(*app.Settings) {})
+	tenant := h.tenant(t)
+	for i, c := range []struct {
+		how, end  string
+		kind      string
+		committed any
+	}{
+		{"none", "return [1n]", "result_invalid", true},
+		{"none", "var a = {}; a.a = a; return a", "result_invalid", true},
+		{"none", "V8.Response.Header('X-Execution-Id', 'mine'); return 1", "result_invalid", true},
+		{"none", "throw new Error('no luck')", "script_error", true},
+		{"auto", "return [1n]", "result_invalid", false},
+		{"auto", "V8.Response.Header('X-Execution-Id', 'mine'); return 1", "result_invalid", false},
+		{"auto", "throw new Error('no luck')", "script_error", nil},
+	} {
+		t.Run(c.how+" "+c.end, func(t *testing.T) {
+			key := fmt.Sprint("ends", i)
+			h.load(t, tenant, fstest.MapFS{
+				key + ".js":       js("Transaction: "+c.how, "V8.Db.FromSql('CREATE TABLE "+key+" (n int)').ExecuteNonQuery();\n"+c.end+";"),
+				key + "-there.js": js("Transaction: none", "try { return { Code: 1, Data: V8.Db.FromSql('SELECT count(*) FROM "+key+"').ToScalar() } } catch (e) { return { Code: 0 } }"),
+			})
+			a := h.do(tenant, "POST", "/apiengine/"+key, "{}")
+			if a.kind() != c.kind || a.JSON.DataAppend.Error["Committed"] != c.committed {
+				t.Errorf("%d %s", a.Status, a.Body)
+			}
+			if there := h.do(tenant, "POST", "/apiengine/"+key+"-there", "{}"); (there.JSON.Code == 1) != (c.committed == true) {
+				t.Errorf("%s, then %s", a.Body, there.Body)
+			}
+		})
+	}
+}
+
 func orPost(method string) string {
 	if method == "" {
 		return http.MethodPost

@@ -93,7 +93,7 @@ func statusOfResult(res *engine.Result) int {
 
 func (c *adminCall) failure(err error) map[string]any {
 	out := map[string]any{}
-	for k, v := range c.x.visible(err, cloneDetails(err)) {
+	for k, v := range c.x.visible(err, c.x.details(err)) {
 		out[k] = v
 	}
 	out["Kind"], out["Msg"] = fault.Of(err), fault.Public(err)

@@ -22,6 +22,7 @@ type exchange struct {
 	r           *http.Request
 	requestID   string
 	executionID string // empty until a run began
+	committed   bool   // that run has committed something
 	always200   bool   // of this plane
 	admin       bool   // the caller may see stacks
 	streaming   func() // sends the body instead of reply.body; it has no end yet

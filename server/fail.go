@@ -56,7 +56,7 @@ func (e *refusal) Unwrap() error { return e.cause }
 // err must not be nil.
 func (x *exchange) fail(err error) reply {
 	kind := fault.Of(err)
-	details := cloneDetails(err)
+	details := x.details(err)
 	var own *refusal
 	errors.As(err, &own)
 
@@ -101,7 +101,18 @@ func (x *exchange) note(kind fault.Kind, status int, err error) {
 	x.s.cfg.Log.Log(x.r.Context(), level, "request refused", "request", x.requestID, "kind", kind, "error", err)
 }
 
-func cloneDetails(err error) map[string]any { return maps.Clone(fault.Details(err)) }
+// details are the particulars of err, and whether its run had committed something before it:
+// said of every result that cannot be sent, and where it had.
+func (x *exchange) details(err error) map[string]any {
+	d := maps.Clone(fault.Details(err))
+	if x.committed || x.executionID != "" && fault.Of(err) == fault.ResultInvalid {
+		if d == nil {
+			d = map[string]any{}
+		}
+		d["Committed"] = x.committed
+	}
+	return d
+}
 
 // visible are the details that this caller may see: the stack is for administrators.
 func (x *exchange) visible(err error, details map[string]any) map[string]any {

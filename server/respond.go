@@ -17,6 +17,7 @@ func (x *exchange) record(res *engine.Result) {
 		return
 	}
 	e := res.Execution
+	x.committed = e.Committed
 	if x.executionID = e.ID; e.ID != "" {
 		x.set("X-Execution-Id", e.ID)
 	}
@@ -39,11 +40,11 @@ func (x *exchange) answer(res *engine.Result) reply {
 		return x.sendKept(res)
 	}
 	if err := x.s.cfg.Answers.checkResponse(res, x.r.Host); err != nil {
-		return x.fail(committed(err, res))
+		return x.failSent(err)
 	}
 	rep, err := x.content(res)
 	if err != nil {
-		return x.fail(committed(err, res))
+		return x.failSent(err)
 	}
 	x.scriptHeaders(res, &rep)
 	if res.Response.Redirect != "" {
@@ -54,13 +55,12 @@ func (x *exchange) answer(res *engine.Result) reply {
 	return rep
 }
 
-func committed(err *refusal, res *engine.Result) error {
-	done := res.Execution != nil && res.Execution.Committed
-	err.fields = map[string]any{"Committed": done}
-	if done {
+// failSent is the failure of an answer whose run is done.
+func (x *exchange) failSent(err *refusal) reply {
+	if x.committed {
 		err.msg += " (the run itself was committed)"
 	}
-	return err
+	return x.fail(err)
 }
 
 // content is the body by the definition's ResponseType.
