@@ -82,6 +82,7 @@ const hostileGrace = 4 * time.Second
 // deadline, and the next call is served.
 func TestHostile(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(hostileStack))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // as a server does: three quarters are for scripts
 	before := runtime.NumGoroutine()
 	b := newBridge(t, Config{Memory: 192 << 20, RunMemory: 64 << 20, StuckGrace: hostileGrace})
 	next := compile(t, `return {Code: 1}`)

@@ -136,6 +136,9 @@ func (w *memory) look() {
 	suspicious := heap > w.budget
 	for _, r := range runs {
 		suspicious = suspicious || heap-r.heap > w.share
+		if r.firstHeap == 0 {
+			r.firstHeap = heap
+		}
 	}
 	if !suspicious {
 		return
@@ -165,24 +168,27 @@ func (w *memory) runs() map[uint16]*run {
 }
 
 // endAll is the last resort, when there is no time to find out whose the memory is: every
-// run during which the heap has grown a good deal ends.
+// run during which the heap has grown a good deal ends. What it was at the start of a run
+// may be ten milliseconds old and without what the run before has left, so the growth
+// counts from the first look at the run.
 func (w *memory) endAll(runs map[uint16]*run, heap int64) {
 	for _, r := range runs {
-		if heap-r.heap > w.share/4 {
+		if heap-r.firstHeap > w.share/4 {
 			r.endMemory("the process's budget of %d MiB", w.budget)
 		}
 	}
 }
 
 // judge cleans the heap, ends the runs whose share of it is too large, and where the whole
-// is too large the one that has most.
+// is too large the one that has most; but none when the excess is not theirs: the memory
+// of a run that has ended may still be on its way out.
 func (w *memory) judge(runs map[uint16]*run) {
 	runtime.GC()
 	heap := w.heap()
 	sizes := heapByMachine(heap)
 	var largest *run
 	var most int64
-	left := heap
+	left, theirs := heap, int64(0)
 	for n, r := range runs {
 		size := sizes[n]
 		switch {
@@ -191,11 +197,14 @@ func (w *memory) judge(runs map[uint16]*run) {
 		case size > w.share:
 			r.endMemory("%d MiB for one run", w.share)
 			left -= size
-		case largest == nil || size > most || size == most && r.heap < largest.heap:
-			largest, most = r, size
+		default:
+			theirs += size
+			if largest == nil || size > most || size == most && r.heap < largest.heap {
+				largest, most = r, size
+			}
 		}
 	}
-	if left > w.budget && largest != nil {
+	if excess := left - w.budget; excess > 0 && theirs > excess/2 && largest != nil {
 		largest.endMemory("the process's budget of %d MiB", w.budget)
 	}
 	w.quiet.Store(heap + w.share/4)

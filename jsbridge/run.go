@@ -41,27 +41,28 @@ type run struct {
 	stopped atomic.Bool // the run was interrupted; natives must not go on
 	hosting atomic.Bool // a host function works
 
-	call     Call
-	values   map[string]goja.Value // V8's properties that were made or assigned
-	lazies   map[*goja.Object]*lazyValue
-	queries  map[*goja.Object]any // Go state behind the run's own objects
-	thrown   map[*goja.Object]error
-	rejected map[*goja.Promise]goja.Value
-	dbs      map[dbHandle]Database
-	dbObjs   map[string]goja.Value
-	v8       *goja.Object // the V8 object of this run
-	libs     map[string]*library
-	failed   []*Program // libraries that threw, for the positions of their errors
-	loading  []string   // names of the libraries being loaded, the outermost first
-	console  console
-	said     Response
-	stats    Stats
-	calls    int
-	proxies  int                   // made so far
-	failure  error                 // why the run was interrupted from inside
-	killed   atomic.Pointer[error] // why it was ended from another goroutine
-	heap     int64                 // the process's heap when it began
-	ended    func()                // called when the run that was left behind has ended; set before it is
+	call      Call
+	values    map[string]goja.Value // V8's properties that were made or assigned
+	lazies    map[*goja.Object]*lazyValue
+	queries   map[*goja.Object]any // Go state behind the run's own objects
+	thrown    map[*goja.Object]error
+	rejected  map[*goja.Promise]goja.Value
+	dbs       map[dbHandle]Database
+	dbObjs    map[string]goja.Value
+	v8        *goja.Object // the V8 object of this run
+	libs      map[string]*library
+	failed    []*Program // libraries that threw, for the positions of their errors
+	loading   []string   // names of the libraries being loaded, the outermost first
+	console   console
+	said      Response
+	stats     Stats
+	calls     int
+	proxies   int                   // made so far
+	failure   error                 // why the run was interrupted from inside
+	killed    atomic.Pointer[error] // why it was ended from another goroutine
+	heap      int64                 // the process's heap when it began
+	firstHeap int64                 // and when the watch first saw this run while it was in doubt; the watch's own
+	ended     func()                // called when the run that was left behind has ended; set before it is
 
 	report Report
 	err    error
