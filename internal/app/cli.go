@@ -52,9 +52,22 @@ type streams struct {
 // Main runs the command line and returns the exit code: 0 ok, 1 failed, 2 usage. An
 // interrupt or SIGTERM ends the command in an orderly way, a second one at once.
 func Main(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal has its default effect
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // before anybody can see that the first was heard: the next has its default effect
+		cancel()
+		select {
+		case second := <-signals:
+			if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(second) != nil {
+				os.Exit(exitFailed)
+			}
+		default:
+		}
+	}()
 	return run(ctx, args, streams{stdout, stderr})
 }
 
