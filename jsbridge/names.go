@@ -14,9 +14,26 @@ func unknownName(of, name string, known []string) string {
 	}
 	msg := of + " has no " + name
 	if near := nearest.Name(name, known); near != "" {
-		msg += "; did you mean " + near + "?"
+		return msg + "; did you mean " + near + "?"
+	}
+	if few := plainNames(known); len(few) > 0 && len(few) <= fewNames {
+		msg += "; it has " + strings.Join(few, ", ")
 	}
 	return msg
+}
+
+// fewNames are so many that a message can name them all.
+const fewNames = 6
+
+// plainNames are those of known that are no twin of another.
+func plainNames(known []string) []string {
+	var out []string
+	for _, k := range known {
+		if base, twin := strings.CutSuffix(k, "Async"); !twin || !slices.Contains(known, base) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // rowNames lists what the rows put on "V8", "V8.Cache", "statement" or a global like "System".

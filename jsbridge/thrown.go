@@ -73,7 +73,7 @@ func (r *run) describe(e *ScriptError, v goja.Value, obj *goja.Object) {
 	if obj.ClassName() == "Error" || goja.IsString(message) {
 		e.Msg = message.String()
 		if obj.ClassName() == "Error" && goja.IsString(name) && name.String() != "Error" {
-			e.Msg = name.String() + ": " + e.Msg
+			e.Msg = name.String() + ": " + hintGlobal(e.Msg)
 		}
 		return
 	}

@@ -22,7 +22,7 @@ type property struct {
 func properties() []property {
 	return []property{
 		{name: "Param", doc: "the request's parameters", set: true, make: func(r *run) (goja.Value, error) { return r.jsonObject(r.env.Param) }},
-		{name: "Header", doc: "the request's headers, looked up in any case", make: (*run).headerValue},
+		{name: "Header", doc: "the request's headers, looked up in any case; the caller's token for this server is not among them", make: (*run).headerValue},
 		{name: "FilesByteBase64", doc: "uploaded files, {name: base64}", set: true, make: func(r *run) (goja.Value, error) { return r.stringMap(r.env.Files), nil }},
 		{name: "CurrentUser", doc: "who calls: Id, Account, Name, Roles, Level; {} when anonymous", make: func(r *run) (goja.Value, error) { return r.frozenJSON(r.env.User) }},
 		{name: "OsClient", doc: "the tenant", make: func(r *run) (goja.Value, error) { return r.toJS(r.env.Tenant) }},

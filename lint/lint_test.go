@@ -78,6 +78,21 @@ func TestRules(t *testing.T) {
 		{"unknown through a variable", "var m = V8.Method; return ⟦m.NewGuidd()", "NewGuid"},
 		{"in brackets", "return ⟦V8['Chache']", "Cache"},
 		{"all known", "V8.Result = [V8.Param.Anything.At.All, V8.Header.Host, V8.SysConfig.X, V8.CurrentUser.Id, V8.Cache.GetAsync, V8.Lock.IsHeld(), V8.Lock.Key,\n V8.DbRead.FromSql('SELECT 1').First().Whatever, V8.Dbs.any.FromSql('SELECT 1').ToArray().length, V8.Limits.Depth, V8.Response.Status(201), V8.Cache.Get.name]", ""},
+		{"a browser's global", "return ⟦fetch('https://a.example')", "fetch is not defined: call addresses with V8.Http"},
+		{"Node's global", "var fs = ⟦require('fs'); return fs", "V8.Use"},
+		{"a misspelt global", "return ⟦Dateformt(new Date())", "did you mean DateFormat?"},
+		{"a misspelt variable", "var order = V8.Param.Order; return ⟦ordre.Id", "ordre is not defined"},
+		{"in an object", "var a = 1; return { a, ⟦b }", "b is not defined"},
+		{"text as code", "return ⟦eval('1 + 1')", "text as code"},
+		{"a function of text", "return new ⟦Function('return 1')()", "text as code"},
+		{"a timer", "⟦setTimeout(function () {}, 1)", "task"},
+		{"what there is", "label: for (var i = 0; i < 1; i++) { if (i) continue label; break label }\n" +
+			"function f(a, { b, c: [d] }, ...e) { return [a, b, d, e, arguments.length, new.target] } class K { m() { return K } }\n" +
+			"var { x, y: z = 1, ...rest } = V8.Param; let [p, , q] = [1, 2, 3]; const g = (h) => h; try { f() } catch (err) { err.message }\n" +
+			"implicit = 1; ({ m: n, o } = V8.Param); [r, s] = [1, 2]; for (t of []) t; for (u in {}) u; for (const w of []) w;\n" +
+			"var value = typeof fetch === 'function' ? fetch : eval; late();\n" +
+			"function late() { return [x, z, rest, p, q, g, implicit, n, o, r, s, t, u, value, undefined, NaN, Infinity, globalThis, Symbol, console, isNaN(1), escape('a'), setTimeout, Function.prototype, DateNow(), System.Guid] }\n" +
+			"return V8.Param.window + ({ document: 1 }).document", ""},
 		{"another V8's", "var o = { Chache: 1 }; return o.Chache", ""},
 	} {
 		for _, ts := range []bool{false, true} {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/token"
 )
 
 // variable is what a script does with one name. Scopes are not looked at: a name that is
@@ -11,6 +12,7 @@ import (
 type variable struct {
 	declared int
 	opaque   bool             // a parameter, a loop's variable or the like
+	assigned bool             // through a pattern, or by a loop
 	values   []ast.Expression // what it is set to
 	added    []ast.Expression // by += or, of an array, by push
 	space    string           // "V8.Cache" of var { Cache } = V8
@@ -19,9 +21,14 @@ type variable struct {
 	set      map[string]bool  // names of members that are assigned
 }
 
+// there tells whether anything in the file makes this variable.
+func (v *variable) there() bool {
+	return v != nil && (v.declared > 0 || v.assigned || len(v.values) > 0 || v.space != "")
+}
+
 // only is the one value that a variable ever has, nil where there is none or there are more.
 func (v *variable) only() ast.Expression {
-	if v == nil || v.opaque || v.declared > 1 || len(v.values) != 1 || len(v.added) > 0 {
+	if v == nil || v.opaque || v.assigned || v.declared > 1 || len(v.values) != 1 || len(v.added) > 0 {
 		return nil
 	}
 	return v.values[0]
@@ -40,6 +47,16 @@ func (f *file) collect() {
 			f.opaque(n.ParameterList)
 		case *ast.ArrowFunctionLiteral:
 			f.opaque(n.ParameterList)
+		case *ast.ClassLiteral:
+			if n.Name != nil {
+				f.declare(n.Name.Name.String()).opaque = true
+			}
+		case *ast.ForIntoExpression:
+			f.assignedTo(n.Expression)
+		case *ast.UnaryExpression:
+			if id, ok := n.Operand.(*ast.Identifier); ok && n.Operator == token.TYPEOF {
+				f.typeofs[id.Name.String()] = true
+			}
 		case *ast.ForDeclaration:
 			f.opaque(n.Target)
 		case *ast.CatchStatement:
@@ -108,7 +125,24 @@ func (f *file) opaque(n any) {
 	})
 }
 
+// assignedTo notes what a pattern, or a loop without var, gives values to.
+func (f *file) assignedTo(target any) {
+	walk(target, func(n ast.Node, _ []ast.Node) {
+		switch n := n.(type) {
+		case *ast.Identifier:
+			f.variable(n.Name.String()).assigned = true
+		case *ast.PropertyShort:
+			f.variable(n.Name.Name.String()).assigned = true
+		}
+	})
+}
+
 func (f *file) assign(a *ast.AssignExpression) {
+	switch a.Left.(type) {
+	case *ast.ArrayPattern, *ast.ObjectPattern:
+		f.assignedTo(a.Left)
+		return
+	}
 	if id, ok := a.Left.(*ast.Identifier); ok {
 		v := f.variable(id.Name.String())
 		if a.Operator.String() == "=" {

@@ -15,13 +15,14 @@ type file struct {
 	tree     *jsbridge.Tree
 	known    *jsbridge.Names
 	vars     map[string]*variable
+	typeofs  map[string]bool // names whose typeof is asked for
 	cache    []cacheCall
 	uses     []use
 	warnings []Warning
 }
 
 func newFile(tree *jsbridge.Tree, known *jsbridge.Names) *file {
-	return &file{tree: tree, known: known, vars: map[string]*variable{}}
+	return &file{tree: tree, known: known, vars: map[string]*variable{}, typeofs: map[string]bool{}}
 }
 
 // look finds everything.
@@ -36,6 +37,10 @@ func (f *file) look() {
 			f.unbounded(n, path)
 		case *ast.DotExpression, *ast.BracketExpression:
 			f.unknownName(n.(ast.Expression))
+		case *ast.Identifier:
+			f.global(n, path)
+		case *ast.PropertyShort: // in a pattern it is a name that the pattern makes
+			f.global(&n.Name, path)
 		}
 	})
 	f.homemadeLocks()

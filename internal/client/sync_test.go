@@ -345,6 +345,7 @@ func TestWarnings(t *testing.T) {
 		"a.js": "/*---\nLockKey: Id\nLockMsg: wait\nLockScope: s\nLockWait: 3\n---*/\nreturn 1",
 		"b.js": "/*---\nApiName: b\nMethods: []   # none\n---*/\nreturn 1",
 		"c.js": "/*---\nLock: true\nLockKey: Id\nMethods: [GET]\n---*/\nvar Methods = 1\nMethods: [];return 1",
+		"orders/d.js": "this is not read", "orders/e.js": "nor is this", "schema/1_a.sql": "-- +goose Up\n", ".git/f.js": "", "texts/g.txt": "",
 	})
 	lint := func(defs []apis.Definition) []Discovery {
 		if len(defs) != 3 || defs[1].ApiEngineKey != "b" {
@@ -358,7 +359,8 @@ DIR/a.js:4:1: warning: LockScope does nothing without Lock: true
 DIR/a.js:5:1: warning: LockWait does nothing without Lock: true
 DIR/b.js:3:1: warning: Methods is empty, which means all of GET, POST, PUT, PATCH and DELETE; leave it out for all, or name some; StopHttp: true closes the API
 DIR/b.js:5:8: warning: write it in another way
-3 definitions, no problem, 6 warnings
+DIR/orders/d.js:1:1: warning: is not read: definitions stand in DIR itself, and a folder of its own is checked and pushed by itself
+3 definitions, no problem, 7 warnings
 `
 	for _, strict := range []bool{false, true} {
 		r, err := Check(dir, CheckOptions{Lint: lint, Strict: strict})

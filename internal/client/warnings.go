@@ -1,7 +1,11 @@
 package client
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	"apiengine/apis"
 	"apiengine/fault"
@@ -20,7 +24,25 @@ func (f *folder) warnings(lint func([]apis.Definition) []Discovery) []Problem {
 			out = append(out, Problem{File: f.path(f.files[d.Definition].name), Line: d.Line, Column: d.Column, Kind: fault.BadRequest, Msg: d.Msg})
 		}
 	}
+	out = append(out, f.belowWarnings()...)
 	byPlace(out)
+	return out
+}
+
+// belowWarnings are about folders with definition files that nobody reads.
+func (f *folder) belowWarnings() []Problem {
+	dirs, _ := os.ReadDir(f.dir) // it was read before
+	var out []Problem
+	for _, d := range dirs {
+		if !d.IsDir() || strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" {
+			continue
+		}
+		files, _ := os.ReadDir(filepath.Join(f.dir, d.Name())) // what cannot be read is nobody's definition
+		if i := slices.IndexFunc(files, func(e os.DirEntry) bool { return apis.IsFile(e.Name()) }); i >= 0 {
+			out = append(out, Problem{File: f.path(d.Name() + "/" + files[i].Name()), Line: 1, Column: 1, Kind: fault.BadRequest,
+				Msg: "is not read: definitions stand in " + f.path("") + " itself, and a folder of its own is checked and pushed by itself"})
+		}
+	}
 	return out
 }
 
