@@ -342,9 +342,9 @@ DIR/schema/erp/d.sql:1:1: the name must be a number, '_' and a word, like 0001_o
 func TestWarnings(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"a.js": "/*---\nLockKey: Id\nLockMsg: wait\nLockScope: s\nLockWait: 3\n---*/\nreturn 1",
-		"b.js": "/*---\nApiName: b\nMethods: []   # none\n---*/\nreturn 1",
-		"c.js": "/*---\nLock: true\nLockKey: Id\nMethods: [GET]\n---*/\nvar Methods = 1\nMethods: [];return 1",
+		"a.js":        "/*---\nLockKey: Id\nLockMsg: wait\nLockScope: s\nLockWait: 3\n---*/\nreturn 1",
+		"b.js":        "/*---\nApiName: b\nMethods: []   # none\n---*/\nreturn 1",
+		"c.js":        "/*---\nLock: true\nLockKey: Id\nMethods: [GET]\n---*/\nvar Methods = 1\nMethods: [];return 1",
 		"orders/d.js": "this is not read", "orders/e.js": "nor is this", "schema/1_a.sql": "-- +goose Up\n", ".git/f.js": "", "texts/g.txt": "",
 	})
 	lint := func(defs []apis.Definition) []Discovery {
