@@ -205,7 +205,11 @@ func TestWhatASliceSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			key := strings.ReplaceAll(name, " ", "_")
-			w.load(t, w.tenant, fstest.MapFS{key + ".js": js(anonymous+"\nTimeout: 2", c.code)})
+			timeout := 60
+			if name == "too late" {
+				timeout = 1
+			}
+			w.load(t, w.tenant, fstest.MapFS{key + ".js": js(fmt.Sprint(anonymous, "\nTimeout: ", timeout), c.code)})
 			id := w.order(t, tasks.Order{ApiEngineKey: key, Param: json.RawMessage(`{"Kept":1,"Gone":2}`), MaxAttempts: 2})
 			got := w.until(t, id, c.status)
 			if !strings.Contains(got.Error, c.error) || (c.error == "") != (got.Error == "") || c.check != nil && !c.check(got) {

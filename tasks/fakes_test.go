@@ -18,12 +18,14 @@ import (
 // place of the engine.
 type office struct {
 	*Runner
-	db    *tenantdb.DB
-	locks *lockwrap.Manager
-	rung  []Bell
-	marks []string
-	plans []Schedule
-	state map[string]ScheduleState
+	db     *tenantdb.DB
+	locks  *lockwrap.Manager
+	rung   []Bell
+	marks  []string
+	told   map[string]Shown
+	untold error // why nothing can be kept
+	plans  []Schedule
+	state  map[string]ScheduleState
 
 	next      time.Time // when the outbox's next message is due; zero: none is pending
 	delivered int
@@ -47,7 +49,7 @@ func newOffice(t *testing.T, change ...func(*Config)) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.db.Close() })
-	cfg := Config{Calls: o, Locks: o.locks, Databases: o, Marks: o, Principals: o, Queue: o, Schedules: o, Outbox: o, Overrun: 50 * time.Millisecond}
+	cfg := Config{Calls: o, Locks: o.locks, Databases: o, Marks: o, Progress: o, Principals: o, Queue: o, Schedules: o, Outbox: o, Overrun: 50 * time.Millisecond}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -80,6 +82,36 @@ func (o *office) Unmark(_ context.Context, tenant string, _ time.Duration) error
 	o.marks = nil
 	return nil
 }
+
+func (o *office) KeepShown(_ context.Context, _ string, list []Shown) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.untold != nil {
+		return o.untold
+	}
+	if o.told == nil {
+		o.told = map[string]Shown{}
+	}
+	for _, s := range list {
+		was := o.told[s.Task]
+		s.Current, s.Best = max(s.Current, was.Current), max(s.Best, was.Best)
+		o.told[s.Task] = s
+	}
+	return nil
+}
+
+func (o *office) Shown(_ context.Context, _ string, ids []string) (out []Shown, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range ids {
+		if s, ok := o.told[id]; ok {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (o *office) ForgetShown(context.Context, time.Duration) (int64, error) { return 0, nil }
 
 func (o *office) Reload(_ context.Context, _ string, c engine.Caller) (engine.Caller, error) {
 	return c, nil

@@ -29,7 +29,9 @@ type running struct {
 	ended    error                   // why it must not begin
 	current  int64                   // told, and never going back
 	total    int64
+	best     int    // thousandths, never going back
 	kept     string // the task's Msg when the slice began
+	of       int64  // and its Total
 	msg      string // told
 	told     bool   // since the last look
 	log      []tenantdb.TaskLine
@@ -41,7 +43,7 @@ type running struct {
 const maxLines = 500
 
 func (l *live) begin(tenant string, t tenantdb.Task) *running {
-	r := &running{l: l, tenant: tenant, id: t.ID, run: t.Run, current: t.Current, total: t.Total, kept: t.Msg}
+	r := &running{l: l, tenant: tenant, id: t.ID, run: t.Run, current: t.Current, total: t.Total, best: max(t.Best, perMille(t.Current, t.Total)), kept: t.Msg, of: t.Total}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.runs[t.Run] = r
@@ -88,6 +90,7 @@ func (r *running) report(p jsbridge.Progress) {
 	if p.Current != nil {
 		r.current = max(r.current, *p.Current)
 	}
+	r.best = max(r.best, perMille(r.current, r.total))
 	if p.Msg != "" {
 		r.msg = fit(p.Msg, maxMsg)
 	}
@@ -129,11 +132,18 @@ func (r *running) noted(upTo int) {
 }
 
 // news is what was told since the last look.
-func (r *running) news() (p tenantdb.TaskReport, told bool) {
+func (r *running) news() (s Shown, told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	told, r.told = r.told, false
-	return tenantdb.TaskReport{ID: r.id, Run: r.run, Current: r.current, Total: r.total, Msg: r.msg}, told
+	return Shown{Task: r.id, Run: r.run, Current: r.current, Total: r.total, Best: r.best, Msg: r.msg}, told
+}
+
+// toldAgain makes what was told news again.
+func (r *running) toldAgain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = true
 }
 
 // into keeps what was told from going back with the slice's end.
@@ -144,34 +154,28 @@ func (r *running) into(e *tenantdb.SliceEnd) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Current = max(e.Current, r.current)
-	if e.Total == 0 {
+	if e.Total == 0 || e.Total == r.of { // else the slice's answer says another
 		e.Total = r.total
 	}
 	if e.Total > 0 {
 		e.Total = max(e.Total, e.Current)
 	}
+	e.Best = max(r.best, perMille(e.Current, e.Total))
 	if r.msg != "" && (e.Msg == "" || e.Msg == r.kept) { // else the slice's answer says another
 		e.Msg = r.msg
 	}
 }
 
-// over puts what a slice on this node has told into its task's row.
-func (l *live) over(t *tenantdb.Task) (lines []tenantdb.TaskLine) {
+// unkeptOf are the lines of a slice on this node that are not kept yet.
+func (l *live) unkeptOf(t tenantdb.Task) []tenantdb.TaskLine {
 	l.mu.Lock()
 	r := l.runs[t.Run]
 	l.mu.Unlock()
 	if r == nil || t.Run == "" || t.State != tenantdb.TaskRunning {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if t.Current = max(t.Current, r.current); r.total > 0 {
-		t.Total = max(r.total, t.Current)
-	}
-	if r.msg != "" {
-		t.Msg = r.msg
-	}
-	return r.open()
+	lines, _ := r.unkept()
+	return lines
 }
 
 // all are the runs under way, by tenant.

@@ -174,9 +174,9 @@ func (r *Runner) submit(ctx context.Context, tenant string, c engine.Caller, sou
 	if t.Open() && t.State == tenantdb.TaskPending && t.Slice == 0 {
 		r.ring(ctx, tenant, t)
 	}
-	out := shown(t)
+	out, err := r.showOne(ctx, tenant, t)
 	out.New = created
-	return out, nil
+	return out, err
 }
 
 // ring tells the nodes of a task; when it fails the watch will.
@@ -202,8 +202,11 @@ func (r *Runner) Get(ctx context.Context, tenant, id string, after time.Time) (T
 	if err != nil {
 		return Task{}, err
 	}
-	lines = append(lines, r.live.over(&t)...)
-	out := shown(t)
+	lines = append(lines, r.live.unkeptOf(t)...)
+	out, err := r.showOne(ctx, tenant, t)
+	if err != nil {
+		return Task{}, err
+	}
 	for _, l := range lines {
 		if l.At.After(after) {
 			out.Log = append(out.Log, Line(l))
@@ -224,12 +227,10 @@ func (r *Runner) List(ctx context.Context, tenant string, f tenantdb.TaskFilter)
 		return nil, err
 	}
 	list, err := db.Tasks(ctx, f)
-	out := make([]Task, len(list))
-	for i := range list {
-		r.live.over(&list[i])
-		out[i] = shown(list[i])
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	return r.show(ctx, tenant, list...)
 }
 
 // cancelTime bounds the wait for the database when a task is canceled.
@@ -251,17 +252,16 @@ func (r *Runner) Cancel(ctx context.Context, tenant, id string) (Task, error) {
 	r.live.end(tenant, id, errCanceled) // before the mark: on SQLite the slice may have the writer
 	t, err := db.CancelTask(ctx, id)
 	if fault.Of(err) == fault.VersionConflict && t.State == tenantdb.TaskCanceled {
-		return shown(t), nil // by the slice that was just ended
+		return r.showOne(ctx, tenant, t) // by the slice that was just ended
 	}
 	if err != nil {
 		return Task{}, err
 	}
 	r.live.end(tenant, id, errCanceled) // one that has begun meanwhile
-	r.live.over(&t)
 	if !t.Open() {
 		r.next(ctx, db, tenant, t.Key)
 	}
-	return shown(t), nil
+	return r.showOne(ctx, tenant, t)
 }
 
 // Retry makes a task that failed, is dead or was canceled due again, its attempts counted
@@ -279,5 +279,5 @@ func (r *Runner) Retry(ctx context.Context, tenant, id string) (Task, error) {
 		return Task{}, err
 	}
 	r.ring(ctx, tenant, t)
-	return shown(t), nil
+	return r.showOne(ctx, tenant, t)
 }

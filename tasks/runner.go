@@ -61,6 +61,7 @@ type Config struct {
 	Locks      *lockwrap.Manager
 	Databases  Databases
 	Marks      Marks
+	Progress   Progress
 	Principals Principals
 	Queue      Queue
 	Schedules  Schedules
@@ -74,6 +75,7 @@ type Config struct {
 	Look        time.Duration // between two looks for tasks that nobody was told of; default 5 s
 	Report      time.Duration // between two looks at running slices: progress, cancel; default 500 ms
 	Turn        time.Duration // how long a worker stays with one task while others wait; default 2 s
+	Keep        time.Duration // how long tasks that are over are kept; default 30 days
 	Overrun     time.Duration // how long a run may ignore its end before its worker goes on without it; default 5 s
 	Grace       time.Duration // that Run lets running slices finish in; default 10 s
 }
@@ -99,7 +101,7 @@ func New(cfg Config) (*Runner, error) {
 		missing bool
 	}{
 		{"Calls", cfg.Calls == nil}, {"Locks", cfg.Locks == nil}, {"Databases", cfg.Databases == nil},
-		{"Marks", cfg.Marks == nil}, {"Principals", cfg.Principals == nil}, {"Queue", cfg.Queue == nil}, {"Schedules", cfg.Schedules == nil}, {"Outbox", cfg.Outbox == nil},
+		{"Marks", cfg.Marks == nil}, {"Progress", cfg.Progress == nil}, {"Principals", cfg.Principals == nil}, {"Queue", cfg.Queue == nil}, {"Schedules", cfg.Schedules == nil}, {"Outbox", cfg.Outbox == nil},
 	} {
 		if f.missing {
 			return nil, errors.New("tasks: Config." + f.name + " is missing")
@@ -114,6 +116,7 @@ func New(cfg Config) (*Runner, error) {
 	cfg.Backoff = cmp.Or(cfg.Backoff, 5*time.Second)
 	cfg.Look = cmp.Or(cfg.Look, 5*time.Second)
 	cfg.Report = cmp.Or(cfg.Report, 500*time.Millisecond)
+	cfg.Keep = cmp.Or(cfg.Keep, 30*24*time.Hour)
 	cfg.Turn = cmp.Or(cfg.Turn, 2*time.Second)
 	cfg.Overrun = cmp.Or(cfg.Overrun, 5*time.Second)
 	cfg.Grace = cmp.Or(cfg.Grace, 10*time.Second)

@@ -3,7 +3,6 @@ package tasks
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"apiengine/engine"
@@ -49,8 +48,7 @@ var statuses = map[string]string{
 	tenantdb.TaskFailed: "Failed", tenantdb.TaskCanceled: "Canceled", tenantdb.TaskDead: "Dead",
 }
 
-// shown makes of a row what people see of it; what a slice on this node has told meanwhile
-// has been put into the row.
+// shown makes of a row what people see of it; what slices told has been put into the row.
 func shown(t tenantdb.Task) Task {
 	out := Task{ID: t.ID, ApiEngineKey: t.API, Status: statuses[t.State], Slice: t.Slice, Attempt: t.Attempt, MaxAttempts: t.MaxAttempts,
 		Current: t.Current, Total: t.Total, Progress: percent(t), Msg: t.Msg, Checkpoint: t.Checkpoint, Result: t.Result, Error: t.Error,
@@ -77,7 +75,8 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// percent never says 100 before the task has succeeded.
+// percent never says 100 before the task has succeeded, and never less than before: a Total
+// that grows holds it where it is.
 func percent(t tenantdb.Task) *float64 {
 	var p float64
 	switch {
@@ -86,7 +85,7 @@ func percent(t tenantdb.Task) *float64 {
 	case t.Total <= 0:
 		return nil
 	default:
-		p = min(99.9, math.Floor(float64(t.Current)/float64(t.Total)*1000)/10)
+		p = float64(max(t.Best, perMille(t.Current, t.Total))) / 10
 	}
 	return &p
 }

@@ -188,7 +188,7 @@ func (r *Runner) end(t tenantdb.Task, out jsbridge.Outcome) (tenantdb.SliceEnd, 
 // kept is the end of a slice that changes nothing yet.
 func kept(t tenantdb.Task) tenantdb.SliceEnd {
 	return tenantdb.SliceEnd{ID: t.ID, Run: t.Run, Fence: t.Fence, State: t.State, Slice: t.Slice, Attempt: t.Attempt, Param: t.Param,
-		Checkpoint: t.Checkpoint, Stuck: t.Stuck, Current: t.Current, Total: t.Total, Rate: t.Rate, Msg: t.Msg, Error: t.Error, Result: t.Result}
+		Checkpoint: t.Checkpoint, Stuck: t.Stuck, Current: t.Current, Total: t.Total, Best: t.Best, Rate: t.Rate, Msg: t.Msg, Error: t.Error, Result: t.Result}
 }
 
 // progressed never goes back, and never beyond the total.

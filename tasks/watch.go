@@ -49,9 +49,10 @@ func (m marked) mark(ctx context.Context, tenant string) error {
 
 // watch looks, until ctx ends, for tasks that nobody rang for, and at those that run here.
 func (r *Runner) watch(ctx context.Context) {
-	look, report := time.NewTicker(r.cfg.Look), time.NewTicker(r.cfg.Report)
+	look, report, forget := time.NewTicker(r.cfg.Look), time.NewTicker(r.cfg.Report), time.NewTicker(time.Hour)
 	defer look.Stop()
 	defer report.Stop()
+	defer forget.Stop()
 	r.lookAt(ctx, 0, 0) // what the last process left: on SQLite everything that was running
 	for {
 		select {
@@ -63,6 +64,8 @@ func (r *Runner) watch(ctx context.Context) {
 			}
 		case <-report.C:
 			r.lookHere(ctx)
+		case <-forget.C:
+			r.forgetShown(ctx)
 		}
 	}
 }
@@ -125,10 +128,12 @@ func (r *Runner) bellFor(ctx context.Context, tenant string, t tenantdb.Task) (B
 	return b, free
 }
 
-// lookHere writes what slices on this node have told, and ends those of canceled tasks. On
-// SQLite, which one process has and where a slice may have the writer, both need no database.
+// lookHere keeps what slices on this node have told, and ends those of canceled tasks. On
+// SQLite, which one process has and where a slice may have the writer, log lines wait for the
+// slice's end, and an end is told without the database.
 func (r *Runner) lookHere(ctx context.Context) {
 	for tenant, list := range r.live.all() {
+		r.keepShown(ctx, tenant, list)
 		db, err := r.cfg.Databases.Tenant(ctx, tenant)
 		if err != nil || db.Dialect() == "sqlite" {
 			continue
@@ -136,13 +141,8 @@ func (r *Runner) lookHere(ctx context.Context) {
 		ids, byID := make([]string, 0, len(list)), map[string]*running{}
 		for _, run := range list {
 			ids, byID[run.id] = append(ids, run.id), run
-			if p, told := run.news(); told {
-				if _, err := db.ReportTask(ctx, p); err != nil {
-					r.cfg.Log.Debug("a task's progress could not be kept", "tenant", tenant, "task", run.id, "error", err)
-				}
-				if err := db.LogTask(ctx, run.id, run.lines()); err != nil {
-					r.cfg.Log.Debug("a task's log lines are lost", "tenant", tenant, "task", run.id, "error", err)
-				}
+			if err := db.LogTask(ctx, run.id, run.lines()); err != nil {
+				r.cfg.Log.Debug("a task's log lines are lost", "tenant", tenant, "task", run.id, "error", err)
 			}
 		}
 		ended, err := db.ToBeEnded(ctx, ids)

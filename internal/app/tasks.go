@@ -46,8 +46,8 @@ func (a *App) openTasks(context.Context) error {
 	}
 	s := &a.Settings
 	a.tasks, err = tasks.New(tasks.Config{
-		Calls: a.Engine, Locks: a.locks, Databases: taskBoxes{a.databases}, Marks: a.Store, Principals: principals{a.Store}, Queue: queue,
-		Schedules: schedules{a}, Outbox: a.relay, Log: a.Log, Workers: s.TaskWorkers, MaxAttempts: s.TaskAttempts, Backoff: s.TaskBackoff, Grace: s.Grace,
+		Calls: a.Engine, Locks: a.locks, Databases: taskBoxes{a.databases}, Marks: a.Store, Progress: progress{a.Store}, Principals: principals{a.Store}, Queue: queue,
+		Schedules: schedules{a}, Outbox: a.relay, Log: a.Log, Workers: s.TaskWorkers, MaxAttempts: s.TaskAttempts, Backoff: s.TaskBackoff, Keep: s.TaskKeep, Grace: s.Grace,
 	})
 	return err
 }
@@ -57,6 +57,26 @@ type taskBoxes struct{ *databases }
 
 func (t taskBoxes) Tenant(ctx context.Context, tenant string) (*tenantdb.DB, error) {
 	return t.tenant(ctx, tenant)
+}
+
+// progress implements tasks.Progress.
+type progress struct{ *store.Store }
+
+func (p progress) KeepShown(ctx context.Context, tenant string, list []tasks.Shown) error {
+	out := make([]store.Shown, len(list))
+	for i, s := range list {
+		out[i] = store.Shown(s)
+	}
+	return p.Store.KeepShown(ctx, tenant, out)
+}
+
+func (p progress) Shown(ctx context.Context, tenant string, ids []string) ([]tasks.Shown, error) {
+	list, err := p.Store.Shown(ctx, tenant, ids)
+	out := make([]tasks.Shown, len(list))
+	for i, s := range list {
+		out[i] = tasks.Shown(s)
+	}
+	return out, err
 }
 
 // principals implements tasks.Principals.

@@ -36,6 +36,7 @@ func Run(t *testing.T, fresh func(testing.TB) Opener) {
 		{"no conditional update is lost", noLostUpdate},
 
 		{"the first word about an unknown outcome counts", outcomesKept},
+		{"what people have seen of a task never goes back", shownKept},
 
 		{"tenants", tenants},
 		{"settings", settings},

@@ -32,7 +32,7 @@ var pgOwnTables = append([]string{
 	`CREATE OR REPLACE FUNCTION _apiengine_fence_floor_of(int) RETURNS bigint LANGUAGE sql VOLATILE AS
 		'SELECT coalesce((SELECT token FROM _apiengine_fence_floor WHERE bucket = $1), 0)'`,
 	pgIdempotencyTable,
-}, strings.Split(pgBox+";"+pgTasks, ";")...)
+}, append(strings.Split(pgBox+";"+pgTasks, ";"), pgTasksBest)...)
 
 // create makes what is missing: the tenant's role, its schemas and the platform's tables.
 // What an earlier version had made in the tenant's schema is moved, and what belongs to the

@@ -75,6 +75,14 @@ func (b *liteBackend) prepare(ctx context.Context) error {
 			return liteError(ctx, err)
 		}
 	}
+	lacks := false
+	_, err = c.Run(ctx, litedb.Call{SQL: liteTasksLack, Row: func(*litedb.Stmt) error { lacks = true; return nil }})
+	if err == nil && lacks {
+		_, err = c.Run(ctx, litedb.Call{SQL: liteTasksBest})
+	}
+	if err != nil {
+		return liteError(ctx, err)
+	}
 	return nil
 }
 

@@ -46,23 +46,6 @@ func (db *DB) OpenTasks(ctx context.Context) (n int64, next time.Time, err error
 	return rows[0].N, time.UnixMicro(*rows[0].Next).UTC(), nil
 }
 
-// TaskReport is what a running slice tells before its commit.
-type TaskReport struct {
-	ID, Run        string
-	Current, Total int64
-	Msg            string
-}
-
-// ReportTask keeps a running slice's progress, which never goes back. It reports whether the
-// task is to be ended.
-func (db *DB) ReportTask(ctx context.Context, r TaskReport) (cancel bool, err error) {
-	var rows []struct{ Cancel int }
-	_, err = db.one(ctx, ourStatement{effect: sqltext.Writes, rows: &rows, args: []any{r.ID, r.Run, r.Current, r.Total, r.Msg},
-		sql: `UPDATE _apiengine_tasks SET current = CASE WHEN current < $3 THEN $3 ELSE current END, total = CASE WHEN CAST($4 AS bigint) > 0 THEN CAST($4 AS bigint) ELSE total END,
-			msg = CASE WHEN $5 <> '' THEN $5 ELSE msg END WHERE id = $1 AND run = $2 RETURNING cancel AS "Cancel"`})
-	return len(rows) == 1 && rows[0].Cancel == 1, err
-}
-
 // ToBeEnded returns those of the ids whose tasks are marked to be ended.
 func (db *DB) ToBeEnded(ctx context.Context, ids []string) ([]string, error) {
 	var rows []struct{ ID string }

@@ -176,6 +176,7 @@ type SliceEnd struct {
 	Stuck      int
 	Current    int64
 	Total      int64
+	Best       int
 	Rate       float64
 	Msg, Error string
 	Result     json.RawMessage
@@ -183,6 +184,7 @@ type SliceEnd struct {
 
 const endSlice = `UPDATE _apiengine_tasks AS t SET state = $4, slice = $5, attempt = $6, next_at = {now} + $7, param = $8, checkpoint = $9, stuck = $10,
 	current = CASE WHEN current < $11 THEN $11 ELSE current END, total = $12, rate = $13, msg = $14, error = $15, result = $16, run = '',
+	best = CASE WHEN best < $18 THEN $18 ELSE best END,
 	ended_at = CASE WHEN $17 = 1 THEN {now} END, holds = CASE WHEN $17 = 1 THEN 0 ELSE holds END
 	WHERE id = $1 AND run = $2 AND fence = $3 AND state = 'running' AND ended_at IS NULL AND (cancel = 0 OR $17 = 1)`
 
@@ -199,7 +201,7 @@ func (e *SliceEnd) over() int64 {
 // must be rolled back.
 func (tx *Tx) EndSlice(ctx context.Context, e SliceEnd) (ours bool, err error) {
 	n, err := tx.ours(ctx, ourStatement{sql: endSlice, effect: sqltext.Writes, args: []any{e.ID, e.Run, e.Fence, e.State, e.Slice, int64(e.Attempt),
-		e.Delay.Microseconds(), string(e.Param), string(e.Checkpoint), int64(e.Stuck), e.Current, e.Total, e.Rate, e.Msg, e.Error, string(e.Result), e.over()}})
+		e.Delay.Microseconds(), string(e.Param), string(e.Checkpoint), int64(e.Stuck), e.Current, e.Total, e.Rate, e.Msg, e.Error, string(e.Result), e.over(), int64(e.Best)}})
 	return n == 1, err
 }
 

@@ -50,6 +50,18 @@ CREATE TABLE IF NOT EXISTS _apiengine_task_log (
 	task text NOT NULL, at bigint NOT NULL, n int NOT NULL, text text NOT NULL, PRIMARY KEY (task, at, n)
 )`
 
+// Tables of tasks that were made before they had this column get it. PostgreSQL looks first,
+// since ALTER TABLE waits for every slice that is about to commit, and others for it.
+const (
+	liteTasksLack = `SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM pragma_table_info('_apiengine_tasks') WHERE name = 'best')`
+	liteTasksBest = `ALTER TABLE _apiengine_tasks ADD COLUMN best INTEGER NOT NULL DEFAULT 0`
+	pgTasksBest   = `DO $$ BEGIN
+		IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '_apiengine_tasks'::regclass AND attname = 'best') THEN
+			ALTER TABLE _apiengine_tasks ADD COLUMN best int NOT NULL DEFAULT 0;
+		END IF;
+	END $$`
+)
+
 // The states of a task.
 const (
 	TaskPending   = "pending"   // waits for its time, for its turn or for a worker
@@ -81,6 +93,7 @@ type Task struct {
 	Stuck       int // how often in a row a slice left the checkpoint that it had found
 	Current     int64
 	Total       int64   // 0: not known
+	Best        int     // the most thousandths that Current ever was of Total
 	Rate        float64 // committed units a second, smoothed
 	Msg, Error  string
 	Result      json.RawMessage
@@ -99,7 +112,7 @@ func (t *Task) Open() bool { return t.EndedAt.IsZero() }
 var taskColumns = strings.Join([]string{
 	`id AS "ID"`, `api AS "API"`, `param AS "Param"`, `principal AS "Principal"`, `source AS "Source"`, `ckey AS "Key"`, `holds AS "Holds"`,
 	`priority AS "Priority"`, `max_attempts AS "MaxAttempts"`, `state AS "State"`, `cancel AS "Cancel"`, `slice AS "Slice"`, `attempt AS "Attempt"`,
-	`fence AS "Fence"`, `run AS "Run"`, `checkpoint AS "Checkpoint"`, `stuck AS "Stuck"`, `current AS "Current"`, `total AS "Total"`,
+	`fence AS "Fence"`, `run AS "Run"`, `checkpoint AS "Checkpoint"`, `stuck AS "Stuck"`, `current AS "Current"`, `total AS "Total"`, `best AS "Best"`,
 	`rate AS "Rate"`, `msg AS "Msg"`, `error AS "Error"`, `result AS "Result"`, `created_at AS "CreatedAt"`, `next_at AS "NextAt"`,
 	`started_at AS "StartedAt"`, `slice_at AS "SliceAt"`, `ended_at AS "EndedAt"`, `{now} AS "Now"`,
 }, ", ")
@@ -109,7 +122,7 @@ type taskRow struct {
 	ID, API, Param, Principal, Source, Key string
 	Holds, Priority, MaxAttempts           int
 	State                                  string
-	Cancel, Attempt, Stuck                 int
+	Cancel, Attempt, Stuck, Best           int
 	Slice, Fence, Current, Total           int64
 	Run, Checkpoint, Msg, Error, Result    string
 	Rate                                   float64
@@ -127,7 +140,7 @@ func (r *taskRow) task() Task {
 	return Task{ID: r.ID, API: r.API, Param: json.RawMessage(r.Param), Principal: json.RawMessage(r.Principal), Source: r.Source,
 		Key: r.Key, Holds: r.Holds == 1, Priority: r.Priority, MaxAttempts: r.MaxAttempts, State: r.State, Cancel: r.Cancel == 1,
 		Slice: r.Slice, Attempt: r.Attempt, Fence: r.Fence, Run: r.Run, Checkpoint: json.RawMessage(r.Checkpoint), Stuck: r.Stuck,
-		Current: r.Current, Total: r.Total, Rate: r.Rate, Msg: r.Msg, Error: r.Error, Result: json.RawMessage(r.Result),
+		Current: r.Current, Total: r.Total, Best: r.Best, Rate: r.Rate, Msg: r.Msg, Error: r.Error, Result: json.RawMessage(r.Result),
 		CreatedAt: at(&r.CreatedAt), NextAt: at(&r.NextAt), StartedAt: at(r.StartedAt), SliceAt: at(r.SliceAt), EndedAt: at(r.EndedAt), Now: at(&r.Now)}
 }
 

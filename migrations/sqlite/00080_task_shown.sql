@@ -1,0 +1,19 @@
+-- How far people have seen tasks come, by what slices told before their commit. A tenant's
+-- database cannot keep it: on SQLite the slice itself has the writer.
+
+-- +goose Up
+CREATE TABLE task_shown (
+    tenant  TEXT NOT NULL,
+    task    TEXT NOT NULL,
+    run     TEXT NOT NULL,
+    current INTEGER NOT NULL,
+    total   INTEGER NOT NULL,
+    best    INTEGER NOT NULL,
+    msg     TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    PRIMARY KEY (tenant, task)
+) WITHOUT ROWID;
+CREATE INDEX task_shown_at ON task_shown (at);
+
+-- +goose Down
+DROP TABLE task_shown;
