@@ -40,7 +40,8 @@ var callMutations = []mutation{
 		{"SELECT 1 / (SELECT count(*) FROM mine)", "SELECT (SELECT count(*) FROM mine)"},
 	}, "./store/tenantdb", "TestTakeover"},
 	{"a run left behind while the database works for it", "jsbridge/bridge.go", []edit{
-		{"for waiting := true; waiting; waiting = r.hosting.Load() {", "for waiting := true; waiting; waiting = false {"},
+		{"for hosted := true; hosted || r.hosting.Load(); {", "for hosted := true; hosted; {"},
+		{"hosted = r.hosting.Load()", "hosted = false"},
 	}, "./engine", "TestATransactionThatBeginsLate"},
 	{"a release that writes without asking", "lockwrap/redis/release.go", []edit{
 		{"effects(type(reply) == 'string' or #reply == 2, 4, %d)", "effects(true, 4, %d)"},
