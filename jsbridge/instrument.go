@@ -17,7 +17,7 @@ import (
 // their way: 2n ** 99999999n, {...bytes}, f(...items). Before a script is compiled their
 // operands are put into calls of guards. The guards are parameters of a function round the
 // script's own, with names that no source can write.
-var guardNames = []string{"%args", "%own", "%rest", "%big", "%power", "%shift", "%equal", "%less", "%step"}
+var guardNames = []string{"%args", "%own", "%rest", "%big", "%power", "%shift", "%equal", "%less", "%step", "%text", "%shown"}
 
 // maxTemplate is how many values one template puts together at once.
 const maxTemplate = 4
@@ -26,10 +26,10 @@ const maxTemplate = 4
 // can make a large BigInt is guarded; without, a run can make no BigInt at all.
 func (p *Program) instrument(tree *ast.Program, code string) (*ast.Program, error) {
 	p.bigints = p.src.bigints || mentionsBigInt(tree, code)
-	if !p.bigints && !strings.Contains(code, "...") && !strings.Contains(code, "${") {
+	if !p.bigints && !strings.Contains(code, "+") && !strings.Contains(code, "...") && !strings.Contains(code, "${") {
 		return tree, nil
 	}
-	ins := &instrumenter{bigints: p.bigints, compares: mayCompareBigInts(code)}
+	ins := &instrumenter{bigints: p.bigints, compares: mayCompareBigInts(code), counters: counters(tree)}
 	ins.walk(reflect.ValueOf(tree.Body))
 	if ins.refused != nil || ins.guards == 0 {
 		return tree, ins.refused
@@ -128,6 +128,7 @@ func eachNode(v reflect.Value, f func(any)) {
 type instrumenter struct {
 	bigints  bool
 	compares bool
+	counters map[string]bool // names that hold numbers
 	guards   int
 	refused  error
 }
@@ -177,17 +178,66 @@ func (ins *instrumenter) rewrite(e ast.Expression) ast.Expression {
 	case *ast.ObjectPattern:
 		ins.rest(e)
 	case *ast.TemplateLiteral:
+		ins.texts(e)
 		return ins.template(e)
 	case *ast.BinaryExpression:
-		if ins.bigints {
+		if e.Operator == token.PLUS {
+			e.Right = ins.text(e.Left, e.Right)
+		} else if ins.bigints {
 			return ins.binary(e)
 		}
 	case *ast.AssignExpression:
-		if ins.bigints {
+		if e.Operator == token.PLUS {
+			e.Right = ins.text(e.Left, e.Right)
+		} else if ins.bigints {
 			ins.assign(e)
 		}
 	}
 	return e
+}
+
+// text bounds what a step such as a + b or a += b adds to a text: the right side is looked
+// at, unless one of the two is small, and so a text grows by little a step whatever the left
+// one is.
+func (ins *instrumenter) text(left, right ast.Expression) ast.Expression {
+	if ins.isSmall(left) || ins.isSmall(right) {
+		return right
+	}
+	return ins.call("%text", right)
+}
+
+// texts bounds what a template puts together: all of its values but the first.
+func (ins *instrumenter) texts(t *ast.TemplateLiteral) {
+	if t.Tag != nil {
+		return
+	}
+	for i, e := range t.Expressions {
+		if i > 0 && !ins.isSmall(e) {
+			t.Expressions[i] = ins.call("%shown", e)
+		}
+	}
+}
+
+// isSmall tells that what e adds to a text is no longer than the script that holds it, or
+// than a number.
+func (ins *instrumenter) isSmall(e ast.Expression) bool {
+	switch e := e.(type) {
+	case *ast.NumberLiteral, *ast.StringLiteral, *ast.NullLiteral, *ast.BooleanLiteral, *ast.UnaryExpression:
+		return true
+	case *ast.Identifier:
+		return ins.counters[e.Name.String()]
+	case *ast.TemplateLiteral:
+		return e.Tag == nil && len(e.Expressions) == 0
+	case *ast.ConditionalExpression:
+		return ins.isSmall(e.Consequent) && ins.isSmall(e.Alternate)
+	case *ast.BinaryExpression:
+		switch e.Operator {
+		case token.PLUS, token.LOGICAL_AND, token.LOGICAL_OR, token.COALESCE:
+			return ins.isSmall(e.Left) && ins.isSmall(e.Right)
+		}
+		return makesNumber(e.Operator)
+	}
+	return false
 }
 
 func (ins *instrumenter) call(guard string, args ...ast.Expression) ast.Expression {

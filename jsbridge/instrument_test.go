@@ -48,6 +48,17 @@ var guardedScripts = []struct{ code, want string }{
 	{"function t(s, ...v) { return s.raw.join('|') + v.length } return t`a${1}b${2}c${3}d${4}e${5}f${6}g`", "a|b|c|d|e|f|g6"},
 	{"return [arguments.length, typeof this, (function () { return arguments.length })(...[1, 2])]", `[1,"object",2]`},
 	{`'use strict'; return [(function () { return this === undefined })(), Math.min(...[2, 1])]`, `[true,1]`},
+	{`var a = 1, b = 'x', n = null, u, l = [1, 2], f = 1.5; return [a + b, b + a, a + a, a + f, b + n, a + n, a + u, b + u, l + l, b + l, a + true + b, (a ? b : l) + b]`, `["1x","x1",2,2.5,"xnull",1,null,"xundefined","1,21,2","x1,2","2x","xx"]`},
+	{`var d = new Date(0), b = '', k = 5; return [(b + d) === String(d), (k + d) === '5' + d, typeof (d + d), d + d === String(d) + String(d)]`, `[true,true,"string",true]`},
+	{`var o = {valueOf() { return 7 }, toString() { return 's' }}, b = 'x', k = 1; b += o; k += o; return [b, k, ` + "`${b}${o}`" + `, [] + o, o + o]`, `["x7",8,"x7s","7",14]`},
+	{`var h = {[Symbol.toPrimitive](hint) { return hint }}, b = ''; return [b + h, ` + "`${b}${h}`" + `]`, `["default","string"]`},
+	{`var l = [], o = n => ({valueOf() { l.push(n); return n }}), s = 0; s += o(1); s = s + o(2); s = o(3) + s; return [s, l]`, `[6,[1,2,3]]`},
+	{`try { var b = '', y = Symbol('q'); return b + y } catch (e) { return e.name }`, "TypeError"},
+	{"try { var b = '', y = Symbol('q'); return `${b}${y}` } catch (e) { return e.name }", "TypeError"},
+	{`try { var b = '', y = {valueOf: null, toString() { return {} }}; return b + y } catch (e) { return e.name }`, "TypeError"},
+	{`var a = 5n, b = 3n, s = ''; a += b; s += a; return s + b`, "83"},
+	{`try { var a = 5n, b = 3; return a + b } catch (e) { return e.name }`, "TypeError"},
+	{`var o = {n: 1, get g() { return this.n++ }}, k = 'n'; o[k] += o.g; o.n += o[k]; return o.n`, "4"},
 	{`return await Promise.all([...[1, 2]].map(async x => x * 2))`, `[2,4]`},
 }
 

@@ -217,9 +217,10 @@ const primitive = (x, hint) => {
     const v = apply(own, x, [hint]);
     if (!isObject(v)) return v;
   } else {
-    let f = x.valueOf, v = x;
+    const text = hint === 'string';
+    let f = text ? x.toString : x.valueOf, v = x;
     if (typeof f === 'function' && !isObject(v = apply(f, x, []))) return v;
-    if (typeof (f = x.toString) === 'function' && !isObject(v = apply(f, x, []))) return v;
+    if (typeof (f = text ? x.valueOf : x.toString) === 'function' && !isObject(v = apply(f, x, []))) return v;
   }
   throw new TypeError('Cannot convert object to primitive value');
 };
@@ -236,7 +237,7 @@ host.guards = [host['%args'], host['%own'], rest, host['%big'],
     return a == b;
   },
   (a, b, op) => { a = primitive(a, 'number'); b = primitive(b, 'number'); host.limitCompare(a, b); return less[op](a, b); },
-  (n, shift) => { n = operand(n); host.limitStep(n, shift); return n; }];
+  (n, shift) => { n = operand(n); host.limitStep(n, shift); return n; }, host['%text'], host['%shown']];
 
 const done = new Set(), todo = [];
 const visit = x => {

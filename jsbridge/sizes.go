@@ -228,6 +228,17 @@ func (m *machine) setGuards(host *goja.Object) {
 	}
 	set("%args", func(v goja.Value) { m.limitItems("a call", v, maxSpread) })
 	set("%own", func(v goja.Value) { m.limitItems("...", v, maxItems) })
+	for name, hint := range map[string]string{"%text": "default", "%shown": "string"} {
+		hint := m.rt.ToValue(hint)
+		_ = host.Set(name, m.native(name[1:], func(call goja.FunctionCall) goja.Value {
+			v := call.Argument(0)
+			if obj, ok := v.(*goja.Object); ok {
+				v = mustCall(m.primitive, goja.Undefined(), obj, hint)
+			}
+			m.checkText(v)
+			return v
+		}))
+	}
 	_ = host.Set("restOf", m.native("rest", func(call goja.FunctionCall) goja.Value {
 		m.limitItems("...", call.This, maxItems)
 		return m.rt.ToValue(0)
