@@ -128,7 +128,9 @@ func (f *frame) script(ctx context.Context) (jsbridge.Report, error) {
 	f.view = f.env()
 	report, err := f.tree.e.cfg.Bridge.Run(ctx, f.api.Program, f.view)
 	if err != nil && fault.Of(err) == fault.Timeout {
-		err = fault.Wrap(fault.Timeout, err, "the run of %s reached its deadline (Timeout %d s)", f.api.Definition.ApiEngineKey, f.api.Definition.Timeout)
+		timeout := fault.Wrap(fault.Timeout, err, "the run of %s reached its deadline (Timeout %d s)", f.api.Definition.ApiEngineKey, f.api.Definition.Timeout)
+		timeout.Fields = fault.Details(err) // where it was
+		err = timeout
 	}
 	return report, err
 }

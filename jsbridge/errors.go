@@ -66,12 +66,16 @@ func (e *ScriptError) ScriptStack() string { return e.Stack }
 // Unwrap gives Cause to errors.Is and errors.As.
 func (e *ScriptError) Unwrap() error { return e.Cause }
 
-// Kind is that of Cause when it has one, else script_error.
+// Kind is that of Cause when it has one, else script_error. What Cause says against its own
+// caller, such as forbidden, it says against the script: whoever called that is not to blame.
 func (e *ScriptError) Kind() fault.Kind {
-	if k := fault.Of(e.Cause); k != "" && k != fault.Internal {
+	switch k := fault.Of(e.Cause); k {
+	case "", fault.Internal, fault.BadRequest, fault.LockKeyMissing, fault.IdempotencyKeyMissing, fault.Unauthenticated, fault.Forbidden,
+		fault.HTTPStopped, fault.NotFound, fault.Disabled, fault.MethodNotAllowed, fault.PayloadTooLarge, fault.IdempotencyMismatch:
+		return fault.ScriptError
+	default:
 		return k
 	}
-	return fault.ScriptError
 }
 
 // Public is the message as the script threw it.
@@ -89,27 +93,39 @@ func (e *ScriptError) Details() map[string]any {
 type LimitError struct {
 	K     fault.Kind // timeout, limit_stack, limit_output, limit_memory or limit_regex
 	Limit string     // what was passed, in words: "call stack of 1000 frames"
+
+	File         string // where the script was then; empty when it was nowhere
+	Line, Column int
 }
 
 func (e *LimitError) Error() string {
+	if e.Line == 0 {
+		return e.Public()
+	}
+	return fmt.Sprintf("%s (%s:%d:%d)", e.Public(), e.File, e.Line, e.Column)
+}
+
+// Kind classifies the limit.
+func (e *LimitError) Kind() fault.Kind { return e.K }
+
+// Public is the text without the place.
+func (e *LimitError) Public() string {
 	if e.K == fault.Timeout {
 		return "the run reached its deadline"
 	}
 	return "the run went past its limit: " + e.Limit
 }
 
-// Kind classifies the limit.
-func (e *LimitError) Kind() fault.Kind { return e.K }
-
-// Public is the whole text.
-func (e *LimitError) Public() string { return e.Error() }
-
-// Details name the limit.
+// Details name the limit, and File, Line and Column where they are known.
 func (e *LimitError) Details() map[string]any {
-	if e.Limit == "" {
-		return nil
+	d := map[string]any{}
+	if e.Line > 0 {
+		d = placed(e.File, e.Line, e.Column)
 	}
-	return map[string]any{"Limit": e.Limit}
+	if e.Limit != "" {
+		d["Limit"] = e.Limit
+	}
+	return d
 }
 
 // ResultError reports a result that cannot be JSON. Path leads to the value, "" is the

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"apiengine/fault"
 )
 
 // TestAuthorPlaces: an error, its stack and the text of error.stack point into the author's
@@ -211,5 +214,46 @@ func TestSourceMapNumbers(t *testing.T) {
 		if got := byteColumn("a价𝒳", n); got != want {
 			t.Errorf("unit %d is at byte %d, want %d", n, got, want)
 		}
+	}
+}
+
+// A run that is ended at a limit says where it was, as one that threw does.
+func TestWhereALimitWas(t *testing.T) {
+	b := newBridge(t, Config{Memory: 1 << 30, RunMemory: 24 << 20})
+	for _, c := range []struct {
+		name, code string
+		kind       fault.Kind
+		line       int
+	}{
+		{"deadline in a loop", "var a = 1;\n\nfor (;;) a++;", fault.Timeout, 3},
+		{"deadline in a function", "function f() {\n  for (var i = 0;;) i++;\n}\nf();", fault.Timeout, 2},
+		{"deadline in an empty loop", "function f() {\n  for (;;) { }\n}\nf();", fault.Timeout, 4},
+		{"deadline in nothing else", "while (true);", fault.Timeout, 0},
+		{"deadline in a built-in", "var a = [];\nfor (;;)\n  [1, 2].map(function () { for (;;) { } });", fault.Timeout, 3},
+		{"deadline in a host call", "1;\n2;\nV8.ApiEngine.Run('x', {});", fault.Timeout, 3},
+		{"after an await", "var i = 0; await null;\nfor (;;) i++;", fault.Timeout, 2},
+		{"recursion", "var n = 0;\nfunction f() {\n  return f() + 1;\n}\nf();", fault.LimitStack, 3},
+		{"memory", "var a = [];\nfor (;;)\n  a.push({a: 1});", fault.LimitMemory, 3},
+		{"host calls", "1;\nfor (;;) V8.Cache.Get('a');", fault.LimitOutput, 2},
+		{"a pattern", "1;\nreturn /^(a+)+(?=b)$/.test('a'.repeat(50))", fault.LimitRegex, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := env()
+			e.Cache = &memCache{}
+			e.Limits.Deadline = time.Now().Add(30 * time.Second)
+			if c.kind == fault.Timeout {
+				e.Limits.Deadline = time.Now().Add(200 * time.Millisecond)
+			}
+			e.Limits.MaxHostCalls = 1000
+			e.Invoke = func(ctx context.Context, _ string, _ jsonRaw) (jsonRaw, error) { <-ctx.Done(); return nil, ctx.Err() }
+			err := failure(t, b, e, c.code)
+			var limit *LimitError
+			if !errors.As(err, &limit) || limit.K != c.kind || limit.Line != c.line || (limit.File == "test.js" && limit.Column > 0) != (c.line > 0) {
+				t.Errorf("%v, want %s in line %d", err, c.kind, c.line)
+			}
+			if d := fault.Details(err); c.line > 0 && d["Line"] != c.line || strings.Contains(fault.Public(err), "test.js") {
+				t.Errorf("%v, %q", d, fault.Public(err))
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,7 @@ type run struct {
 	failure   error                 // why the run was interrupted from inside
 	killed    atomic.Pointer[error] // why it was ended from another goroutine
 	heap      int64                 // the process's heap when it began
+	at        []goja.StackFrame     // where a native was interrupted
 	firstHeap int64                 // and when the watch first saw this run while it was in doubt; the watch's own
 	ended     func()                // called when the run that was left behind has ended; set before it is
 
@@ -90,7 +92,7 @@ func newRun(ctx context.Context, p *Program, env *Env) (*run, error) {
 // checkStopped ends the run from inside a native when it was interrupted.
 func (r *run) checkStopped() {
 	if r.stopped.Load() || r.Err() != nil {
-		panic(&goja.InterruptedError{})
+		r.interrupted()
 	}
 }
 
@@ -113,6 +115,14 @@ func (r *run) end(err error) {
 		r.failure = err
 	}
 	r.m.rt.Interrupt(nil)
+	r.interrupted()
+}
+
+// interrupted ends a native as an interrupt ends a step of the script, and notes where.
+func (r *run) interrupted() {
+	if r.at == nil {
+		r.at = r.m.rt.CaptureCallStack(0, nil)
+	}
 	panic(&goja.InterruptedError{})
 }
 
@@ -254,16 +264,42 @@ func (r *run) explain(err error) error {
 	switch {
 	case errors.As(err, &overflow):
 		r.broken = true
-		return &LimitError{K: fault.LimitStack, Limit: fmt.Sprintf("a call stack of %d frames", r.limits.MaxStack)}
+		return r.limitAt(&LimitError{K: fault.LimitStack, Limit: fmt.Sprintf("a call stack of %d frames", r.limits.MaxStack)}, overflow.Stack())
 	case errors.As(err, &interrupted):
 		r.broken = true
-		return r.interruptCause()
+		frames := interrupted.Stack()
+		if len(frames) == 0 {
+			frames = r.at
+		}
+		return r.limitAt(r.interruptCause(), frames)
 	case errors.As(err, &thrown):
 		return r.unlessInterrupted(r.scriptError(thrown.Value(), thrown.Stack()))
 	case errors.As(err, &rejected):
 		return r.unlessInterrupted(r.scriptError(rejected.value, nil))
 	}
 	return err
+}
+
+// limitAt adds to a *LimitError where the script was; what other errors say is no matter of
+// a place.
+func (r *run) limitAt(err error, frames []goja.StackFrame) error {
+	limit, ok := err.(*LimitError)
+	if !ok || len(frames) == 0 {
+		return err
+	}
+	// A step without a place of its own, such as an empty loop, is told as the first letter.
+	frames = slices.DeleteFunc(slices.Clone(frames), func(f goja.StackFrame) bool {
+		p := f.Position()
+		return f.FuncName() != entry && p.Line == 1 && p.Column == 1
+	})
+	var at ScriptError
+	r.placeFrames(&at, frames)
+	if at.Line == 1 && at.Column == 1 {
+		return err
+	}
+	out := *limit // others may look at it
+	out.File, out.Line, out.Column = at.File, at.Line, at.Column
+	return &out
 }
 
 // cause is why the run was ended from outside the script.

@@ -17,7 +17,7 @@ import (
 // script may go on, else as the end of the run.
 func (r *run) throw(err error) {
 	if r.Err() != nil || r.stopped.Load() {
-		panic(&goja.InterruptedError{})
+		r.interrupted()
 	}
 	var wrong *argError
 	if errors.As(err, &wrong) {
