@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -41,7 +42,7 @@ type Bridge struct {
 	idle    atomic.Int64
 	stuck   atomic.Int64
 	puts    atomic.Int64
-	made    atomic.Uint32 // machines made, for their numbers
+	made    atomic.Uint32 // gives machines their numbers; begins anywhere, since bridges of one process share its heap profile
 	serving sync.WaitGroup
 }
 
@@ -71,7 +72,9 @@ func New(cfg Config) (*Bridge, error) {
 		return nil, err
 	}
 	limitRegex()
-	return &Bridge{cfg: cfg, layout: inside, funcs: allFuncs(), prelude: prelude, memory: newMemory(cfg.Memory, cfg.RunMemory)}, nil
+	b := &Bridge{cfg: cfg, layout: inside, funcs: allFuncs(), prelude: prelude, memory: newMemory(cfg.Memory, cfg.RunMemory)}
+	b.made.Store(rand.Uint32())
+	return b, nil
 }
 
 // Close drops the kept runtimes and waits for the runs going on, except those that are

@@ -93,15 +93,15 @@ func TestMemoryBudget(t *testing.T) {
 
 // TestMemoryOfOthers: what fills the heap is not the run's, and nothing is won by ending it.
 func TestMemoryOfOthers(t *testing.T) {
-	b := newBridge(t, Config{Memory: 96 << 20, RunMemory: 64 << 20})
+	b := newBridge(t, Config{Memory: 512 << 20, RunMemory: 64 << 20})
 	cache := &memCache{strings: map[string]string{}}
 	ended := make(chan error)
 	go func() {
 		_, err := b.Run(context.Background(), compile(t, `while (!V8.Cache.Exists('stop')) { }`), patient(cache))
 		ended <- err
 	}()
-	full := make([]byte, 120<<20) // above the budget, below the last resort
-	for deadline := time.Now().Add(20 * time.Second); b.memory.quiet.Load() < 120<<20; time.Sleep(memoryTick) {
+	full := make([]byte, 600<<20) // above the budget, below the last resort; nobody touches it
+	for deadline := time.Now().Add(20 * time.Second); b.memory.quiet.Load() < 600<<20; time.Sleep(memoryTick) {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody has judged")
 		}

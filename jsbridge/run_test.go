@@ -149,7 +149,7 @@ func TestRunFailures(t *testing.T) {
 		{"regex in replace", `return 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.replace(/^(a+)+(?=b)$/, 'x')`, fault.LimitRegex, "regular"},
 		{"regex by symbol", `return /^(a+)+(?=b)$/[Symbol.replace]('a'.repeat(40), 'x')`, fault.LimitRegex, "regular"},
 		{"timers", `setTimeout(function(){}, 1)`, fault.ScriptError, "task"},
-		{"no service", `V8.Cache.Get('k')`, fault.Forbidden, "not available"},
+		{"no service", `V8.Cache.Get('k')`, fault.ScriptError, "not available"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := failure(t, b, env(), c.code)

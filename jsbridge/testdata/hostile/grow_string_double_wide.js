@@ -1,2 +1,2 @@
-// expect: limit_memory
+// expect: limit_memory script_error
 var s = 'ä'; for (;;) s = s + s;

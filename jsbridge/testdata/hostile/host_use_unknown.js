@@ -1,2 +1,2 @@
-// expect: forbidden
+// expect: script_error
 V8.Use('lib/none');
