@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -58,8 +59,8 @@ const schemaTable = Reserved + "schema"
 // ApplySchema applies the files that were not applied yet, in the order of their versions,
 // each in a transaction of its own, and returns the names of those applied, also with an
 // error: a *SchemaError that names the file, store_unavailable, or ctx's cause. Nodes and
-// callers that do it at once take turns. A file that was changed after it had been applied
-// is not looked at again: write a new one.
+// callers that do it at once take turns. A version may be lower than one that was applied,
+// but not that of another file; nor may a file be changed after it was applied.
 func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []string, err error) {
 	db.schemas.Lock()
 	defer db.schemas.Unlock()
@@ -79,6 +80,9 @@ func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []st
 	if err := conns.PingContext(ctx); err != nil {
 		return nil, lost(ctx, err)
 	}
+	if err := db.checkApplied(ctx, folder); err != nil {
+		return nil, err
+	}
 	provider, err := db.migrations(conns, folder)
 	if err != nil {
 		return nil, &SchemaError{Msg: err.Error(), Cause: err}
@@ -94,15 +98,15 @@ func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []st
 	}
 	switch {
 	case err == nil:
-		return applied, nil
+		return applied, db.noteApplied(ctx, folder, maps.Keys(folder))
 	case conns.PingContext(ctx) != nil:
 		return applied, lost(ctx, err)
 	}
-	return applied, schemaFailure(failed, err)
+	return applied, errors.Join(schemaFailure(failed, err), db.noteApplied(ctx, folder, slices.Values(applied)))
 }
 
 func (db *DB) migrations(conns *sql.DB, folder fs.FS) (*goose.Provider, error) {
-	options := []goose.ProviderOption{goose.WithTableName(schemaTable), goose.WithLogger(goose.NopLogger()), goose.WithDisableGlobalRegistry(true)}
+	options := []goose.ProviderOption{goose.WithTableName(schemaTable), goose.WithLogger(goose.NopLogger()), goose.WithAllowOutofOrder(true), goose.WithDisableGlobalRegistry(true)}
 	if db.g.dialect == sqltext.SQLite {
 		return goose.NewProvider(goose.DialectSQLite3, conns, folder, options...)
 	}

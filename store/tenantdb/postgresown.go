@@ -31,7 +31,7 @@ var pgOwnTables = append([]string{
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket int PRIMARY KEY, token bigint NOT NULL)`,
 	`CREATE OR REPLACE FUNCTION _apiengine_fence_floor_of(int) RETURNS bigint LANGUAGE sql VOLATILE AS
 		'SELECT coalesce((SELECT token FROM _apiengine_fence_floor WHERE bucket = $1), 0)'`,
-	pgIdempotencyTable,
+	pgIdempotencyTable, schemaFiles,
 }, append(strings.Split(pgBox+";"+pgTasks, ";"), pgTasksBest)...)
 
 // create makes what is missing: the tenant's role, its schemas and the platform's tables.

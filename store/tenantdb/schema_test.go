@@ -48,6 +48,35 @@ func TestApplySchema(t *testing.T) {
 	})
 }
 
+// A version may come late, but is one file's for ever, and so is the file's text.
+func TestSchemaFilesThatWereApplied(t *testing.T) {
+	each(t, func(t *testing.T, db *tenantdb.DB) {
+		ctx := context.Background()
+		apply := func(want string, files ...tenantdb.SchemaFile) {
+			t.Helper()
+			got, err := db.ApplySchema(ctx, files)
+			said := strings.Join(got, " ")
+			if err != nil {
+				said += "!" + err.Error()
+				wantKind(t, said, err, fault.BadRequest)
+			}
+			if said != want {
+				t.Errorf("got %q, want %q", said, want)
+			}
+		}
+		a, b := file("001_a.sql", up+"CREATE TABLE a (n int);\n"), file("0301_b.sql", up+"CREATE TABLE b (n int);")
+		apply("001_a.sql 0301_b.sql", a, b)
+		apply("0050_late.sql", file("0050_late.sql", up+"CREATE TABLE late (n int);"))
+		apply("!schema/0001_account.sql: has the number 1, as 001_a.sql has, which was applied; give it another one, such as 303",
+			file("0001_account.sql", up+"CREATE TABLE account (n int);"), file("0302_c.sql", up+"CREATE TABLE c (n int);"))
+		apply("!schema/0301_b.sql: was applied before with another text; write what is new into another file, such as 302_...", file("0301_b.sql", up+"CREATE TABLE b (n int, m int);"))
+		apply("", a, file("0301_b.sql", "-- +goose Up \r\nCREATE TABLE b (n int);\r\n\r\n"), file("0050_other_name.sql", up+"CREATE TABLE late (n int);"))
+		apply("0303_ok.sql!schema/0304_bad.sql: "+byDialect(db, "SQL logic error: no such table: nowhere (1)", `relation "nowhere" does not exist`),
+			a, file("0303_ok.sql", up+"CREATE TABLE ok (n int);"), file("0304_bad.sql", up+"INSERT INTO nowhere VALUES (1);"))
+		apply("0304_bad.sql", file("0304_bad.sql", up+"INSERT INTO ok VALUES (1);")) // what failed may be changed
+	})
+}
+
 func TestSchemaFilesThatAreRefused(t *testing.T) {
 	db := openSQLite(t)
 	for name, files := range map[string][]tenantdb.SchemaFile{

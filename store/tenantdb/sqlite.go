@@ -61,7 +61,7 @@ var liteOwnTables = append([]string{
 		lock_key TEXT PRIMARY KEY, token INTEGER NOT NULL, owner TEXT NOT NULL, sealed_at TEXT NOT NULL
 	) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE IF NOT EXISTS _apiengine_fence_floor (bucket INTEGER PRIMARY KEY, token INTEGER NOT NULL) STRICT`,
-	liteIdempotency,
+	liteIdempotency, schemaFiles,
 }, strings.Split(liteBox+";"+liteTasks, ";")...)
 
 func (b *liteBackend) prepare(ctx context.Context) error {
