@@ -1,6 +1,7 @@
 package apis
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -211,6 +212,9 @@ func (d *Definition) checkLock(p *problems) {
 	names := strings.Split(d.LockKey, ",")
 	for i, n := range names {
 		switch {
+		case strings.HasPrefix(n, "V8."):
+			p.add("LockKey", "names parameters: %s and not %s", cmp.Or(strings.TrimPrefix(n, "V8.Param."), "Id"), n)
+			return
 		case !lockKeyForm.MatchString(n):
 			p.add("LockKey", "must be names of request parameters, like OrderId, order.Id or ShopId,OrderId, not %q", clip(d.LockKey))
 			return

@@ -32,9 +32,9 @@ func TestEgressOfATenant(t *testing.T) {
 		want  string
 	}{
 		{nil, "let out"},
-		{[]string{"--mode", "off"}, "forbidden"},
+		{[]string{"--mode", "off"}, "script_error"},
 		{[]string{"--allow", "https://api.example.com", "--allow", s.URL}, "let out"},
-		{[]string{"--allow", strings.Replace(s.URL, "http:", "https:", 1)}, "forbidden"},
+		{[]string{"--allow", strings.Replace(s.URL, "http:", "https:", 1)}, "script_error"},
 		{[]string{"--mode", "public"}, "let out"},
 	} {
 		if c.flags != nil {

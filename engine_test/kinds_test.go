@@ -109,6 +109,11 @@ func TestKinds(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an unknown tenant", func(t *testing.T) {
+		if a := h.do("nosuch", "POST", "/apiengine/ok", "{}"); a.Status != 404 || a.kind() != "not_found" || !strings.Contains(a.JSON.Msg, "nosuch") {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+	})
 	t.Run("the process lives on", func(t *testing.T) {
 		if a := h.do(tenant, "POST", "/apiengine/ok", "{}"); a.JSON.Code != 1 {
 			t.Errorf("%d %s", a.Status, a.Body)

@@ -85,8 +85,8 @@ func TestOutboxToAnAPI(t *testing.T) {
 			if n.scalar(t, "SELECT count(*) FROM ledger") != "1" || len(n.messages(t, "")) != 1 {
 				t.Error("a run that was rolled back has sent something")
 			}
-			for target, kind := range map[string]string{"nobody": "not_found", "lib": "bad_request", "http://10.0.0.1/": "forbidden", "gopher://8.8.8.8/": "forbidden", "": "script_error"} {
-				if a := n.send(t, "x", target, "", 1); a.kind() != kind {
+			for target, msg := range map[string]string{"nobody": "there is no API", "lib": "is a library", "http://10.0.0.1/": "no public address", "gopher://8.8.8.8/": "the scheme gopher", "": "Target is missing"} {
+				if a := n.send(t, "x", target, "", 1); a.kind() != "script_error" || !strings.Contains(a.JSON.Msg, msg) {
 					t.Errorf("to %q: %s", target, a.Body)
 				}
 			}

@@ -8,7 +8,8 @@ import (
 // Tree is the syntax tree of a script, for tools that look at it without running it. Of
 // TypeScript it is the tree of what the types were removed from.
 type Tree struct {
-	Function *ast.FunctionLiteral // the one whose body the script is
+	Function *ast.FunctionLiteral // the whole, with what it gets
+	Script   *ast.FunctionLiteral // the one whose body the author wrote; in Function, or it
 	p        *parsed
 }
 
@@ -19,7 +20,13 @@ func ParseTree(src Source) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tree{Function: p.fn, p: p}, nil
+	t := &Tree{Function: p.fn, Script: p.fn, p: p}
+	for _, s := range p.fn.Body.List {
+		if d, ok := s.(*ast.FunctionDeclaration); ok && d.Function.Name != nil && d.Function.Name.Name == entry {
+			t.Script = d.Function
+		}
+	}
+	return t, nil
 }
 
 // Place is the author's line and column of a place in the tree.

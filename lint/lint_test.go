@@ -93,6 +93,9 @@ func TestRules(t *testing.T) {
 			"var value = typeof fetch === 'function' ? fetch : eval; late();\n" +
 			"function late() { return [x, z, rest, p, q, g, implicit, n, o, r, s, t, u, value, undefined, NaN, Infinity, globalThis, Symbol, console, isNaN(1), escape('a'), setTimeout, Function.prototype, DateNow(), System.Guid] }\n" +
 			"return V8.Param.window + ({ document: 1 }).document", ""},
+		{"code for Code", "return { ⟦code: 1, msg: 'ok' }", "the result has no Code but code"},
+		{"a text for Code", "V8.Result = { Code: ⟦'1' }", "write Code: 1"},
+		{"Code in order", "function f() { return { code: 1 } } if (f()) return { Code: 0, code: 1 }; if (1) return { code: 1, ...f() }; const Code = 1; if (2) return { Code, code: 2 }; V8.Result = { Code: f() }; return { Total: 1 }", ""},
 		{"another V8's", "var o = { Chache: 1 }; return o.Chache", ""},
 	} {
 		for _, ts := range []bool{false, true} {

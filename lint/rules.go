@@ -44,6 +44,7 @@ func (f *file) look() {
 		}
 	})
 	f.homemadeLocks()
+	f.results()
 }
 
 func (f *file) warn(at ast.Node, format string, args ...any) {

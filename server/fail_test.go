@@ -54,7 +54,7 @@ func TestEveryKindHasItsAnswer(t *testing.T) {
 				if env.Code != code || d["Kind"] != string(k) || d["RequestId"] != "req-1" || d["ExecutionId"] != "exec-1" || d["More"] != 7.0 {
 					t.Errorf("envelope: %s", g.body)
 				}
-				later := want == 423 || want == 429 || want == 503
+				later := want == 423 || want == 429 || want == 503 || k == fault.IdempotencyInProgress
 				if (g.header.Get("Retry-After") == "2") != later {
 					t.Errorf("Retry-After %q", g.header.Get("Retry-After"))
 				}

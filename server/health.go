@@ -15,25 +15,25 @@ func (x *exchange) healthz() reply {
 
 // readyz runs all checks at once and names those that failed.
 func (x *exchange) readyz() reply {
-	failed := x.s.failedChecks(x.r.Context())
+	failed, kind := x.s.failedChecks(x.r.Context())
 	if x.s.draining.Load() {
 		failed["draining"] = "the server is shutting down"
 	}
 	if len(failed) == 0 {
 		return reply{http.StatusOK, typeJSON, []byte(`{"Code":1}`)}
 	}
-	kind := fault.Overloaded
 	if x.s.draining.Load() {
 		kind = fault.Draining
 	}
 	return x.fail(refuse(kind, "not ready").with(map[string]any{"Failed": failed}))
 }
 
-// failedChecks returns a text for each failed check by its name.
-func (s *Server) failedChecks(ctx context.Context) map[string]string {
+// failedChecks returns a text for each failed check by its name, and what kind of trouble it
+// is: overloaded, unless a check says better.
+func (s *Server) failedChecks(ctx context.Context) (failed map[string]string, kind fault.Kind) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CheckTimeout)
 	defer cancel()
-	failed := map[string]string{}
+	failed, kind = map[string]string{}, fault.Overloaded
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, c := range s.cfg.Checks {
@@ -46,8 +46,12 @@ func (s *Server) failedChecks(ctx context.Context) map[string]string {
 			mu.Lock()
 			defer mu.Unlock()
 			failed[c.Name] = fault.Public(err)
+			switch k := fault.Of(err); k {
+			case fault.LockUnavailable, fault.StoreUnavailable:
+				kind = k
+			}
 		})
 	}
 	wg.Wait()
-	return failed
+	return failed, kind
 }

@@ -55,7 +55,7 @@ func retried(k fault.Kind) bool {
 	case 423, 429, 503:
 		return true
 	}
-	return false
+	return k == fault.IdempotencyInProgress
 }
 
 // The envelope's codes that clients of the original platform look at.

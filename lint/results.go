@@ -1,0 +1,53 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/dop251/goja/ast"
+)
+
+// results finds answers that look like success and roll everything back: { code: 1 } and
+// { Code: '1' }. Only Code, and only the number 1, commits.
+func (f *file) results() {
+	answers, _ := returned(f.tree.Script)
+	walk(f.tree.Function.Body, func(n ast.Node, _ []ast.Node) {
+		if a, ok := n.(*ast.AssignExpression); ok && f.space(asExpression(a.Left)) == "V8.Result" {
+			answers = append(answers, a.Right)
+		}
+	})
+	for _, a := range answers {
+		if o, ok := bare(a).(*ast.ObjectLiteral); ok {
+			f.result(o)
+		}
+	}
+}
+
+func asExpression(e any) ast.Expression {
+	x, _ := e.(ast.Expression)
+	return x
+}
+
+func (f *file) result(o *ast.ObjectLiteral) {
+	var near *ast.PropertyKeyed
+	for _, p := range o.Value {
+		k, ok := p.(*ast.PropertyKeyed)
+		if !ok {
+			return // { ...rest } and { Code } may be anything
+		}
+		name, ok := k.Key.(*ast.StringLiteral)
+		switch {
+		case !ok || k.Computed:
+			return
+		case name.Value.String() == "Code":
+			if text, ok := k.Value.(*ast.StringLiteral); ok {
+				f.warn(k.Value, "Code is the text %q, not a number, so what the run wrote is rolled back; write Code: 1", text.Value)
+			}
+			return
+		case strings.EqualFold(name.Value.String(), "Code"):
+			near = k
+		}
+	}
+	if near != nil {
+		f.warn(near.Key, "the result has no Code but %s, so what the run wrote is rolled back; write Code: 1", f.short(near.Key))
+	}
+}
