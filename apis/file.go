@@ -1,6 +1,7 @@
 package apis
 
 import (
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -22,6 +23,22 @@ const (
 func IsFile(name string) bool {
 	ext := path.Ext(name)
 	return (ext == ".js" || ext == ".ts") && !strings.HasSuffix(name, ".d.ts") && !strings.HasPrefix(path.Base(name), ".")
+}
+
+// FilesBelow returns definition files that stand in the folders of a folder, the first of
+// each: nobody reads them there. Hidden folders and those of packages are left out.
+func FilesBelow(fsys fs.FS) (out []string) {
+	dirs, _ := fs.ReadDir(fsys, ".") // whoever reads the folder itself tells what is wrong with it
+	for _, d := range dirs {
+		if !d.IsDir() || strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" {
+			continue
+		}
+		files, _ := fs.ReadDir(fsys, d.Name())
+		if i := slices.IndexFunc(files, func(e fs.DirEntry) bool { return IsFile(e.Name()) }); i >= 0 {
+			out = append(out, d.Name()+"/"+files[i].Name())
+		}
+	}
+	return out
 }
 
 // ParseFile reads a definition file and validates it. The settings are the YAML in its

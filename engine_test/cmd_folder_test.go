@@ -53,9 +53,14 @@ func TestAFolderIsLive(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.js", answering("one"))
 	write(t, dir, "broken.js", "/*---\nTimeout: 0.5\n---*/\nreturn 1;")
+	if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "below/c.js", answering("never"))
 	n := startNode(t, "--data-dir", t.TempDir(), "--apis-dir", dir)
 
 	n.says(t, "a", "one") // a broken file keeps no other out
+	n.logs(t, `"file":"below/c.js"`)
 	n.logs(t, "broken.js:2:")
 	write(t, dir, "a.js", answering("two"))
 	n.says(t, "a", "two")

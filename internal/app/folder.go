@@ -31,6 +31,9 @@ type folder struct {
 // one broken file does not keep the others out.
 func (f *folder) load(ctx context.Context) error {
 	errs := []error{f.schema(ctx)}
+	for _, name := range apis.FilesBelow(f.fsys) {
+		f.app.Log.Warn("a definition file in a folder below is not read", "file", name, "tenant", f.tenant)
+	}
 	for _, err := range f.files(ctx, f.names()) {
 		errs = append(errs, err)
 	}

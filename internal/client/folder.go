@@ -60,7 +60,7 @@ type schemaOf struct {
 func readFolder(dir string) (*folder, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadRequest, err, "the folder %s cannot be read: %v", dir, err)
+		return nil, fault.New(fault.BadRequest, "the folder cannot be read: %v", err)
 	}
 	f := &folder{dir: dir}
 	for _, e := range entries {

@@ -112,7 +112,7 @@ message      line\x1b 9
 error        boom
 why          try 2 of 3 at 12:00:05: boom
 checkpoint   {"at":9}
-ordered by   api
+source       api
 created      2026-01-02 12:00Z
 12:00:00.000 begun
 `)

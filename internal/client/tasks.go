@@ -107,7 +107,7 @@ func (t *Task) String() string {
 	row("why", t.Why)
 	row("checkpoint", string(t.Checkpoint))
 	row("result", string(t.Result))
-	row("ordered by", t.Source)
+	row("source", t.Source)
 	row("key", t.ConcurrencyKey)
 	row("created", day(&t.CreatedAt))
 	row("started", day(t.StartedAt))

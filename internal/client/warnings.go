@@ -2,10 +2,7 @@ package client
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 
 	"apiengine/apis"
 	"apiengine/fault"
@@ -31,17 +28,10 @@ func (f *folder) warnings(lint func([]apis.Definition) []Discovery) []Problem {
 
 // belowWarnings are about folders with definition files that nobody reads.
 func (f *folder) belowWarnings() []Problem {
-	dirs, _ := os.ReadDir(f.dir) // it was read before
 	var out []Problem
-	for _, d := range dirs {
-		if !d.IsDir() || strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" {
-			continue
-		}
-		files, _ := os.ReadDir(filepath.Join(f.dir, d.Name())) // what cannot be read is nobody's definition
-		if i := slices.IndexFunc(files, func(e os.DirEntry) bool { return apis.IsFile(e.Name()) }); i >= 0 {
-			out = append(out, Problem{File: f.path(d.Name() + "/" + files[i].Name()), Line: 1, Column: 1, Kind: fault.BadRequest,
-				Msg: "is not read: definitions stand in " + f.path("") + " itself, and a folder of its own is checked and pushed by itself"})
-		}
+	for _, name := range apis.FilesBelow(os.DirFS(f.dir)) {
+		out = append(out, Problem{File: f.path(name), Line: 1, Column: 1, Kind: fault.BadRequest,
+			Msg: "is not read: definitions stand in " + f.path("") + " itself, and a folder of its own is checked and pushed by itself"})
 	}
 	return out
 }
