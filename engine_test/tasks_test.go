@@ -179,7 +179,7 @@ func TestWhatASliceSays(t *testing.T) {
 		"nothing":       {"var nothing;", "Succeeded", "", nil},
 		"text":          {"return 'done';", "Succeeded", "", func(g tasks.Task) bool { return string(g.Result) == `"done"` }},
 		"a list":        {"return [1];", "Succeeded", "", func(g tasks.Task) bool { return string(g.Result) == `[1]` }},
-		"no more":       {more("{ HasMore: false, Current: 5, Total: 10 }"), "Succeeded", "", func(g tasks.Task) bool { return g.Current == 5 && *g.Progress == 100 }},
+		"no more":       {more("{ HasMore: false, Current: 5, Total: 10, Checkpoint: 7 }"), "Succeeded", "", func(g tasks.Task) bool { return g.Current == 5 && *g.Progress == 100 && string(g.Checkpoint) == "7" }},
 		"no total":      {more("{ Current: 5 }"), "Succeeded", "", func(g tasks.Task) bool { return g.Total == 0 && *g.Progress == 100 }},
 		"no way on":     {more("{ HasMore: true, Checkpoint: { a: 1, b: 2 } }"), "Failed", "3 times in a row", func(g tasks.Task) bool { return g.Slice == 3 }},
 		"no checkpoint": {more("{ HasMore: true }"), "Failed", "3 times in a row", nil},

@@ -156,6 +156,9 @@ func (r *Runner) end(t tenantdb.Task, out jsbridge.Outcome) (tenantdb.SliceEnd, 
 		e.Msg = s.Msg
 	}
 	e.Rate = rate(t, e.Current)
+	if len(s.Checkpoint) > 0 {
+		e.Checkpoint = s.Checkpoint
+	}
 	if !s.HasMore {
 		if len(data) > maxResult {
 			return e, invalid(": the answer's Data has %d bytes, at most %d are kept with a task", len(data), maxResult)
@@ -166,7 +169,7 @@ func (r *Runner) end(t tenantdb.Task, out jsbridge.Outcome) (tenantdb.SliceEnd, 
 		return e, nil
 	}
 	e.State, e.Delay = tenantdb.TaskPending, time.Duration(s.NextDelaySeconds*float64(time.Second))
-	if e.Checkpoint = s.Checkpoint; len(s.Checkpoint) == 0 {
+	if len(s.Checkpoint) == 0 {
 		e.Checkpoint = json.RawMessage("null")
 	}
 	if e.Param = patched(t.Param, s.ParamPatch); len(e.Param) > maxParam {
