@@ -241,7 +241,7 @@ func TestHttpOfAScript(t *testing.T) {
 		`return { Code: 1, Data: V8.Http.Get('URL') };`: `"Data":"héllo"`,
 		`var r = V8.Http.GetResponse('http://127.0.0.1:1/'); return { Code: 1, Data: [r.StatusCode, r.ErrorMessage !== ''] };`:     `[0,true]`,
 		`try { V8.Http.Get('http://127.0.0.1:1/'); } catch (e) { return { Code: 1, Data: 'caught' }; }`:                            `"caught"`,
-		`return { Code: 1, Data: V8.Http.Get('http://169.254.169.254/latest') };`:                                                  `forbidden`,
+		`return { Code: 1, Data: V8.Http.Get('http://169.254.169.254/latest') };`:                                                  `no public address`,
 		`return { Code: 1, Data: V8.Http.Get('OWN/healthz') };`:                                                                    `this server itself`,
 		`return { Code: 1, Data: V8.Http.Get({Url: 'URL', Headers: {Host: 'x'}}) };`:                                               `belongs to the connection`,
 		`return { Code: 1, Data: V8.Http.Get({Url: 'URL', Header: {}, Tiemout: 1}) };`:                                             `did you mean Time`,

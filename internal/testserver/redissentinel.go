@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -33,6 +34,27 @@ func NewSentinel(t testing.TB, args ...string) *Sentinel {
 // primary by the port that front opens before it.
 func NewSentinelBehind(t testing.TB, front func(primary *RedisServer) (port int), args ...string) *Sentinel {
 	t.Helper()
+	for tries := 1; ; tries++ {
+		s, err := startSentinel(t, front, args)
+		if err == nil {
+			return s
+		}
+		for _, one := range append(s.Sentinels, s.Replica, s.Primary) {
+			one.Stop(syscall.SIGTERM)
+		}
+		if tries == 3 {
+			t.Fatalf("testserver: %v", err)
+		}
+		t.Logf("testserver: once more: %v", err)
+	}
+}
+
+// acquaintance is how long Sentinels may take to know each other. On a machine that stalls
+// they may fail over before they do, and never look as they should.
+const acquaintance = 20 * time.Second
+
+func startSentinel(t testing.TB, front func(primary *RedisServer) (port int), args []string) (*Sentinel, error) {
+	t.Helper()
 	s := &Sentinel{Primary: NewRedis(t, args...)}
 	s.Replica = NewRedis(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(s.Primary.Port)}, args...)...)
 	eventually(t, "the replica to be in step", s.Replica.Process, func(ctx context.Context) error {
@@ -45,13 +67,16 @@ func NewSentinelBehind(t testing.TB, front func(primary *RedisServer) (port int)
 		s.Sentinels = append(s.Sentinels, newSentinelServer(t, port))
 	}
 	for _, one := range s.Sentinels {
-		eventually(t, "the Sentinels to know each other", one.Process, func(ctx context.Context) error {
+		err := awaitFor(acquaintance, one.Process, func(ctx context.Context) error {
 			return one.ask(ctx, func(c *redis.Client) error {
 				return contains(c.Info(ctx, "sentinel"), "status=ok", "slaves=1,sentinels=3")
 			})
 		})
+		if err != nil {
+			return s, fmt.Errorf("the Sentinels do not get to know each other: %w", err)
+		}
 	}
-	return s
+	return s, nil
 }
 
 // URL is the address of whoever is the primary, as the settings take it.

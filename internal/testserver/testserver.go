@@ -114,12 +114,19 @@ func FreePort() (int, error) {
 
 // await calls ready until it returns nil, the process, if there is one, ends, or 60 s pass.
 func await(p *Process, ready func(context.Context) error) error {
+	return awaitFor(60*time.Second, p, ready)
+}
+
+// awaitFor is await with another limit. The error is the last one that ready had before the
+// time was over.
+func awaitFor(limit time.Duration, p *Process, ready func(context.Context) error) error {
 	var done <-chan struct{}
 	if p != nil {
 		done = p.done
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	var last error
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -127,6 +134,10 @@ func await(p *Process, ready func(context.Context) error) error {
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil && last != nil {
+			return last
+		}
+		last = err
 		select {
 		case <-done:
 			return fmt.Errorf("the server ended: %w", err)
