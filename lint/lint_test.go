@@ -93,6 +93,11 @@ func TestRules(t *testing.T) {
 			"var value = typeof fetch === 'function' ? fetch : eval; late();\n" +
 			"function late() { return [x, z, rest, p, q, g, implicit, n, o, r, s, t, u, value, undefined, NaN, Infinity, globalThis, Symbol, console, isNaN(1), escape('a'), setTimeout, Function.prototype, DateNow(), System.Guid] }\n" +
 			"return V8.Param.window + ({ document: 1 }).document", ""},
+		{"a promise let go", "async function save() { }\n⟦save(); return { Code: 1 }", "nobody awaits save()"},
+		{"an arrow's promise", "const save = async () => 1;\nif (1) { ⟦save(); }", "write await"},
+		{"a twin's promise", "⟦V8.Cache.SetAsync('a', '1'); return 1", "nobody awaits V8.Cache.SetAsync"},
+		{"promises kept", "async function save() { } async function twice() { } function other(twice) { twice() }\nawait save(); save().catch(() => 1); const p = save(); await Promise.all([p, V8.Cache.GetAsync('a')]);" +
+			" V8.Cache.Set('a', '1'); function plain() { } plain(); async function* g() { } g(); return save()", ""},
 		{"code for Code", "return { ⟦code: 1, msg: 'ok' }", "the result has no Code but code"},
 		{"a text for Code", "V8.Result = { Code: ⟦'1' }", "write Code: 1"},
 		{"Code in order", "function f() { return { code: 1 } } if (f()) return { Code: 0, code: 1 }; if (1) return { code: 1, ...f() }; const Code = 1; if (2) return { Code, code: 2 }; V8.Result = { Code: f() }; return { Total: 1 }", ""},

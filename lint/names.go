@@ -42,7 +42,9 @@ func (f *file) collect() {
 			f.bind(n, path)
 		case *ast.FunctionLiteral:
 			if n.Name != nil {
-				f.declare(n.Name.Name.String()).opaque = true
+				name := n.Name.Name.String()
+				f.declare(name).opaque = true
+				f.asyncs[name] = isAsync(n)
 			}
 			f.opaque(n.ParameterList)
 		case *ast.ArrowFunctionLiteral:

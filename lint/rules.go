@@ -16,13 +16,14 @@ type file struct {
 	known    *jsbridge.Names
 	vars     map[string]*variable
 	typeofs  map[string]bool // names whose typeof is asked for
+	asyncs   map[string]bool // names of async functions
 	cache    []cacheCall
 	uses     []use
 	warnings []Warning
 }
 
 func newFile(tree *jsbridge.Tree, known *jsbridge.Names) *file {
-	return &file{tree: tree, known: known, vars: map[string]*variable{}, typeofs: map[string]bool{}}
+	return &file{tree: tree, known: known, vars: map[string]*variable{}, typeofs: map[string]bool{}, asyncs: map[string]bool{}}
 }
 
 // look finds everything.
@@ -37,6 +38,8 @@ func (f *file) look() {
 			f.unbounded(n, path)
 		case *ast.DotExpression, *ast.BracketExpression:
 			f.unknownName(n.(ast.Expression))
+		case *ast.ExpressionStatement:
+			f.lostPromise(n)
 		case *ast.Identifier:
 			f.global(n, path)
 		case *ast.PropertyShort: // in a pattern it is a name that the pattern makes
