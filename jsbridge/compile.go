@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -82,9 +83,20 @@ func parse(src Source) (*parsed, error) {
 	}
 	p, err := parseScanned(src, at)
 	if err != nil {
-		return nil, blameBracket(src, at, err)
+		return nil, at.hintModule(blameBracket(src, at, err))
 	}
 	return p, nil
+}
+
+var moduleLine = regexp.MustCompile(`^\s*(declare\s+)?(export|import|namespace|module)\s+[\w{*'"]`)
+
+// hintModule says of an error in a line such as import x from 'y' what there is instead.
+func (p *positions) hintModule(err error) error {
+	var e *SyntaxError
+	if errors.As(err, &e) && e.Line > 0 && e.Line <= len(p.lines) && moduleLine.MatchString(p.lines[e.Line-1]) {
+		e.Msg += "; a script is the body of a function, without import, export and namespace: shared code is a library, which V8.Use loads"
+	}
+	return err
 }
 
 // parseScanned is parse for source that is safe to parse.

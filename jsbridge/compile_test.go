@@ -133,3 +133,23 @@ func FuzzPrescan(f *testing.F) {
 		}
 	})
 }
+
+// What belongs to modules is refused with what there is instead, at the author's place.
+func TestNoModules(t *testing.T) {
+	for _, c := range []struct{ language, code string }{
+		{"js", "var a = 1;\nimport x from 'y';"}, {"js", "var a = 1;\nexport default a;"}, {"js", "var a = 1;\nimport { b } from './b.js';"},
+		{"ts", "var a = 1;\nimport x from 'y';"}, {"ts", "var a = 1;\nexport type X = number;"}, {"ts", "var a = 1;\nimport type { X } from './types';"},
+		{"ts", "var a = 1;\nnamespace Util { export const k = 3 }"}, {"ts", "var a = 1;\ndeclare namespace V9 { }"}, {"js", "await 1;\nimport x from 'y';"},
+	} {
+		_, err := Compile(Source{Name: "a." + c.language, Code: c.code, Language: c.language})
+		var e *SyntaxError
+		if !errors.As(err, &e) || e.Line != 2 || !strings.Contains(e.Msg, "V8.Use") {
+			t.Errorf("%s: %v", c.code, err)
+		}
+	}
+	for _, code := range []string{"var important = (;", "return importing(;", "x = { export: 1, (};"} {
+		if _, err := Compile(Source{Name: "a.js", Code: code}); err == nil || strings.Contains(err.Error(), "V8.Use") {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
