@@ -14,7 +14,7 @@ import (
 )
 
 // Some single steps of the language can take all memory or time, and no built-in stands in
-// their way: 2n ** 99999999n, {...bytes}, f(...items). Before a script is compiled their
+// their way: 2n ** 99999999n, {...bytes}, f(...items), s += s. Before a script is compiled their
 // operands are put into calls of guards. The guards are parameters of a function round the
 // script's own, with names that no source can write.
 var guardNames = []string{"%args", "%own", "%rest", "%big", "%power", "%shift", "%equal", "%less", "%step", "%text", "%shown"}
