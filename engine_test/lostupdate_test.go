@@ -111,13 +111,19 @@ func faultsOf(ctx context.Context, t *testing.T, random *rand.Rand, client *redi
 		case <-time.After(d):
 		}
 	}
+	var kinds []int // each kind once before one comes again: stops take long
 	for ; ctx.Err() == nil; done++ {
+		if len(kinds) == 0 {
+			kinds = random.Perm(4)
+		}
+		kind := kinds[0]
+		kinds = kinds[1:]
 		for before := p.acknowledged(); p.acknowledged() == before && ctx.Err() == nil; {
 			rest(5 * time.Millisecond)
 		}
 		rest(time.Duration(random.IntN(100)) * time.Millisecond)
 		var err error
-		switch random.IntN(4) {
+		switch kind {
 		case 0:
 			err = client.FlushAll(t.Context()).Err()
 		case 1:
