@@ -134,6 +134,9 @@ func (c *Catalog[P]) swap(tenant string, t *table[P]) {
 	c.tables.Store(&all)
 }
 
+// Has tells whether the tenant has any API.
+func (c *Catalog[P]) Has(tenant string) bool { return c.table(tenant) != nil }
+
 func (c *Catalog[P]) table(tenant string) *table[P] { return (*c.tables.Load())[tenant] }
 
 // ByKey returns the live API of a key, in any case.

@@ -55,6 +55,7 @@ func TestValidate(t *testing.T) {
 		{"lock key of dots", func(d *Definition) { d.LockKey = "a..b" }, "LockKey must be names"},
 		{"lock key with a gap", func(d *Definition) { d.LockKey = "a,,b" }, "LockKey must be names"},
 		{"lock key template", func(d *Definition) { d.LockKey = "${V8.OsClient}" }, "LockKey must be names"},
+		{"lock key in a script's words", func(d *Definition) { d.LockKey = "V8.Param.Order.Id" }, "LockKey names parameters: Order.Id and not V8.Param.Order.Id"},
 		{"lock key twice", func(d *Definition) { d.LockKey = "a, a" }, `LockKey has "a" twice`},
 		{"timeout", func(d *Definition) { d.Timeout = 43200 }, ""},
 		{"timeout too long", func(d *Definition) { d.Timeout = 43201 }, "Timeout must be from 1 to 43200 seconds"},

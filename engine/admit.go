@@ -34,8 +34,10 @@ func (e *Engine) find(ctx context.Context, c Call) (*API, map[string]string, err
 	}
 	api, values, ok := e.match(c.Tenant, c.Key, c.Path)
 	if !ok {
-		if _, err := e.cfg.Databases.Open(ctx, c.Tenant, ""); fault.Of(err) == fault.NotFound {
-			return nil, nil, err
+		if !e.cfg.Catalog.Has(c.Tenant) {
+			if _, err := e.cfg.Databases.Open(ctx, c.Tenant, ""); fault.Of(err) == fault.NotFound {
+				return nil, nil, err // it is the tenant that is not there
+			}
 		}
 		if c.Key != "" {
 			return nil, nil, fault.New(fault.NotFound, "there is no API %q", c.Key)

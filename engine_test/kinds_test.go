@@ -125,6 +125,16 @@ func TestKinds(t *testing.T) {
 func TestFailedAfterACommit(t *testing.T) {
 	h := newHouse(t, pair{}, func(*app.Settings) {})
 	tenant := h.tenant(t)
+	h.load(t, tenant, fstest.MapFS{
+		"schema/0001_kept.sql": {Data: []byte("-- +goose Up\nCREATE TABLE kept (n int);")},
+		"child.js":             js("Transaction: own", "V8.Db.FromSql('INSERT INTO kept VALUES (1)').ExecuteNonQuery(); return { Code: 1 };"),
+		"kept.js":              js("Category: x", "return { Code: 1, Data: V8.Db.FromSql('SELECT count(*) FROM kept').ToScalar() };"),
+		"parent.js":            js("Category: x", "V8.ApiEngine.Run('child', {}); throw new Error('no luck');"),
+	})
+	a := h.do(tenant, "POST", "/apiengine/parent", "{}")
+	if n := h.do(tenant, "POST", "/apiengine/kept", "{}").JSON.Data; a.kind() != "script_error" || a.JSON.DataAppend.Error["Committed"] != true || n != 1.0 {
+		t.Errorf("after a nested call's commit: %s, %v rows", a.Body, n)
+	}
 	for i, c := range []struct {
 		how, end  string
 		kind      string

@@ -58,6 +58,17 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
+// BenchmarkAddition is a turn of a loop with and without a guard on its addition.
+func BenchmarkAddition(b *testing.B) {
+	for _, c := range []struct{ name, step string }{{"looked_at", "n += l[0]"}, {"subtraction", "n -= l[0]"}, {"counter", "n += i"}} {
+		b.Run(c.name, func(b *testing.B) {
+			const turns = 1_000_000
+			benchRun(b, fmt.Sprintf("var n = 0, l = [1]; for (var i = 0; i < %d; i++) %s; return n", turns, c.step), nil)
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/turns, "ns/turn")
+		})
+	}
+}
+
 func BenchmarkNewMachine(b *testing.B) {
 	br := newBridge(b, Config{})
 	b.ReportAllocs()

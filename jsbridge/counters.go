@@ -11,9 +11,14 @@ import (
 // such as those of loops: what they add to a text is small, so a + b with one of them needs
 // no guard. Scopes are not looked at: a name counts when everything of that name does.
 func counters(tree *ast.Program) map[string]bool {
-	c := countedNames{}
-	eachNode(reflect.ValueOf(tree.Body), c.see)
-	if c[""] {
+	c, with := countedNames{}, false
+	eachNode(reflect.ValueOf(tree.Body), func(n any) {
+		c.see(n)
+		if _, is := n.(*ast.WithStatement); is { // every name may be a property
+			with = true
+		}
+	})
+	if with {
 		return nil
 	}
 	for name, only := range c {
@@ -24,8 +29,7 @@ func counters(tree *ast.Program) map[string]bool {
 	return c
 }
 
-// countedNames tells of each name that is given values whether all of them are numbers. The
-// empty name: there is a with statement, in which every name may be a property.
+// countedNames tells of each name that is given values whether all of them are numbers.
 type countedNames map[string]bool
 
 func (c countedNames) see(n any) {
@@ -52,8 +56,6 @@ func (c countedNames) see(n any) {
 		c.unknown(n.Name)
 	case *ast.ClassLiteral:
 		c.unknown(n.Name)
-	case *ast.WithStatement:
-		c[""] = true
 	}
 }
 

@@ -40,6 +40,8 @@ var generators = []string{"eval", "Function"}
 // absentTimers are there only to say that they are not.
 var absentTimers = []string{"setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "requestAnimationFrame"}
 
+const noTimer = " is not available: a script runs to its end; give later work to a task"
+
 // undefinedGlobal is what there is instead of a global that there is not, beginning with
 // ": " or "; ", "" where nothing is known.
 func undefinedGlobal(name string) string {
@@ -68,7 +70,7 @@ func (n *Names) Global(name string, called bool) string {
 	case called && slices.Contains(generators, name):
 		return name + " is not available: a script cannot run text as code"
 	case called && slices.Contains(absentTimers, name):
-		return name + " is not available: a script runs to its end; give later work to a task"
+		return name + noTimer
 	case name == "V8" || name == "arguments" || isIntrinsic(name):
 		return ""
 	}

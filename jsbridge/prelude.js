@@ -125,10 +125,8 @@ function structuredClone(value) {
   return clone(value);
 }
 for (const [name, value] of Object.entries({ TextEncoder, TextDecoder, URL, URLSearchParams, structuredClone })) def(G, name, value);
-for (const name of ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'queueMicrotask', 'requestAnimationFrame']) {
-  if (name === 'queueMicrotask') { def(G, name, { queueMicrotask(f) { Promise.resolve().then(() => { f(); }); } }.queueMicrotask); continue; }
-  def(G, name, { [name]() { throw new Error(name + ' is not available: a script runs to its end; give later work to a task'); } }[name]);
-}
+def(G, 'queueMicrotask', { queueMicrotask(f) { Promise.resolve().then(() => { f(); }); } }.queueMicrotask);
+for (const name of host.absentTimers) def(G, name, { [name]() { throw new Error(name + host.noTimer); } }[name]);
 
 // ---- size limits -------------------------------------------------------------------
 // A buffer's size is checked before it is allocated; the constructor is otherwise itself.

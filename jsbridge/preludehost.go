@@ -2,21 +2,29 @@ package jsbridge
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
 )
 
+// names is an array of names.
+func (m *machine) names(lists ...[]string) *goja.Object {
+	var out []any
+	for _, name := range slices.Concat(lists...) {
+		out = append(out, name)
+	}
+	return m.rt.NewArray(out...)
+}
+
 // preludeHost is what prelude.js is given. Scripts never see it.
 func (m *machine) preludeHost(frozen []any) *goja.Object {
 	host := m.rt.NewObject()
 	set := func(name string, f func(goja.FunctionCall) goja.Value) { _ = host.Set(name, m.native(name, f)) }
-	roots := make([]any, 0, len(intrinsics)+len(additions))
-	for _, name := range append(append([]string{}, intrinsics...), additions...) {
-		roots = append(roots, name)
-	}
-	_ = host.Set("roots", m.rt.NewArray(roots...))
+	_ = host.Set("roots", m.names(intrinsics, additions))
+	_ = host.Set("absentTimers", m.names(absentTimers))
+	_ = host.Set("noTimer", noTimer)
 	_ = host.Set("frozen", m.rt.NewArray(frozen...))
 	_ = host.Set("maxBuffer", maxBuffer)
 	set("constant", func(call goja.FunctionCall) goja.Value {

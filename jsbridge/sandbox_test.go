@@ -4,8 +4,10 @@ import (
 	"context"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"apiengine/fault"
@@ -73,7 +75,7 @@ func TestSharedGraph(t *testing.T) {
 	e := env()
 	e.Limits.MaxResult = 1 << 20
 	err := failure(t, b, e, `var a = [1]; for (var i = 0; i < 40; i++) a = [a, a]; return a`)
-	if fault.Of(err) != fault.LimitOutput || time.Since(start) > 10*time.Second {
+	if fault.Of(err) != fault.LimitOutput || time.Since(start) > 3*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
@@ -107,25 +109,55 @@ func TestStuckRun(t *testing.T) {
 }
 
 // A run that is stopped in a host function is waited for, however long that takes: its
-// caller ends the transaction that the function works in. Nothing of the script runs after,
-// and it has a whole grace from there to unwind.
+// caller ends the transaction that the function works in. Nothing of the script runs after.
 func TestStoppedInAHostFunction(t *testing.T) {
-	b := newBridge(t, Config{StuckGrace: time.Second})
-	result(t, b, env(), `return 1`)
-	e := env()
-	e.Limits.Deadline = time.Now().Add(50 * time.Millisecond)
-	var ended atomic.Bool
-	calls := 0
-	e.Invoke = func(ctx context.Context, _ string, _ jsonRaw) (jsonRaw, error) {
-		calls++
-		<-ctx.Done()
-		time.Sleep(1900 * time.Millisecond) // a disk that does not answer; the second second of grace is about to end
-		ended.Store(true)
-		return jsonRaw(`{}`), nil
-	}
-	_, err := b.Run(context.Background(), compile(t, `for (;;) { try { V8.ApiEngine.Run('x', {}) } catch (e) {} }`), e)
-	if fault.Of(err) != fault.Timeout || !ended.Load() || calls != 1 || b.Stuck() != 0 {
-		t.Errorf("%v; the function had ended: %v, %d calls, %d stuck", err, ended.Load(), calls, b.Stuck())
+	p := compile(t, `for (;;) { try { V8.ApiEngine.Run('x', {}) } catch (e) {} }`)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBridge(t, Config{StuckGrace: time.Second})
+		e := env()
+		e.Limits.Deadline = time.Now().Add(50 * time.Millisecond)
+		var ended atomic.Bool
+		calls := 0
+		e.Invoke = func(ctx context.Context, _ string, _ jsonRaw) (jsonRaw, error) {
+			calls++
+			<-ctx.Done()
+			time.Sleep(2*time.Second - time.Nanosecond) // a disk that does not answer; the second second of grace is about to end
+			ended.Store(true)
+			return jsonRaw(`{}`), nil
+		}
+		_, err := b.Run(context.Background(), p, e)
+		if fault.Of(err) != fault.Timeout || !ended.Load() || calls != 1 || b.Stuck() != 0 {
+			t.Errorf("%v; the function had ended: %v, %d calls, %d stuck", err, ended.Load(), calls, b.Stuck())
+		}
+		b.Close()
+	})
+}
+
+// TestGraceBeginsWithTheFunctionsEnd: a run that unwinds for less than a grace after its host
+// function is no stuck one, whatever of the grace the function took; one that unwinds for longer is.
+func TestGraceBeginsWithTheFunctionsEnd(t *testing.T) {
+	for _, c := range []struct {
+		inFunction, unwinding time.Duration
+		stopped               bool
+	}{{0, 900 * time.Millisecond, true}, {0, 1100 * time.Millisecond, false}, {1900 * time.Millisecond, 900 * time.Millisecond, true},
+		{1500 * time.Millisecond, 900 * time.Millisecond, true}, {1500 * time.Millisecond, 3 * time.Second, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			b, m, r := &Bridge{cfg: Config{StuckGrace: time.Second}}, &machine{done: make(chan struct{}, 1)}, &run{}
+			b.serving.Add(1)
+			m.state.Store(machineBusy)
+			r.hosting.Store(c.inFunction > 0)
+			var script sync.WaitGroup
+			script.Go(func() {
+				time.Sleep(c.inFunction)
+				r.hosting.Store(false)
+				time.Sleep(c.unwinding)
+				m.done <- struct{}{}
+			})
+			if got := b.awaitStop(m, r, &Env{}); got != c.stopped || (b.Stuck() == 0) != c.stopped {
+				t.Errorf("%v in a function, %v after: stopped %v, %d stuck", c.inFunction, c.unwinding, got, b.Stuck())
+			}
+			script.Wait()
+		})
 	}
 }
 

@@ -117,24 +117,22 @@ func (f *file) bind(b *ast.Binding, path []ast.Node) {
 
 // opaque declares every name in a pattern or a list of parameters as unknown.
 func (f *file) opaque(n any) {
-	walk(n, func(n ast.Node, _ []ast.Node) {
-		switch n := n.(type) {
-		case *ast.Identifier:
-			f.declare(n.Name.String()).opaque = true
-		case *ast.PropertyShort:
-			f.declare(n.Name.Name.String()).opaque = true
-		}
-	})
+	eachName(n, func(name string) { f.declare(name).opaque = true })
 }
 
 // assignedTo notes what a pattern, or a loop without var, gives values to.
 func (f *file) assignedTo(target any) {
-	walk(target, func(n ast.Node, _ []ast.Node) {
+	eachName(target, func(name string) { f.variable(name).assigned = true })
+}
+
+// eachName calls note with every name in a pattern or a list of parameters.
+func eachName(pattern any, note func(name string)) {
+	walk(pattern, func(n ast.Node, _ []ast.Node) {
 		switch n := n.(type) {
 		case *ast.Identifier:
-			f.variable(n.Name.String()).assigned = true
+			note(n.Name.String())
 		case *ast.PropertyShort:
-			f.variable(n.Name.Name.String()).assigned = true
+			note(n.Name.Name.String())
 		}
 	})
 }

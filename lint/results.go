@@ -6,28 +6,13 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// results finds answers that look like success and roll everything back: { code: 1 } and
+// result finds an answer that looks like success and rolls everything back: { code: 1 } and
 // { Code: '1' }. Only Code, and only the number 1, commits.
-func (f *file) results() {
-	answers, _ := returned(f.tree.Script)
-	walk(f.tree.Function.Body, func(n ast.Node, _ []ast.Node) {
-		if a, ok := n.(*ast.AssignExpression); ok && f.space(asExpression(a.Left)) == "V8.Result" {
-			answers = append(answers, a.Right)
-		}
-	})
-	for _, a := range answers {
-		if o, ok := bare(a).(*ast.ObjectLiteral); ok {
-			f.result(o)
-		}
+func (f *file) result(answer ast.Expression) {
+	o, ok := bare(answer).(*ast.ObjectLiteral)
+	if !ok {
+		return
 	}
-}
-
-func asExpression(e any) ast.Expression {
-	x, _ := e.(ast.Expression)
-	return x
-}
-
-func (f *file) result(o *ast.ObjectLiteral) {
 	var near *ast.PropertyKeyed
 	for _, p := range o.Value {
 		k, ok := p.(*ast.PropertyKeyed)

@@ -38,6 +38,10 @@ func (f *file) look() {
 			f.unbounded(n, path)
 		case *ast.DotExpression, *ast.BracketExpression:
 			f.unknownName(n.(ast.Expression))
+		case *ast.AssignExpression:
+			if f.space(n.Left) == "V8.Result" {
+				f.result(n.Right)
+			}
 		case *ast.ExpressionStatement:
 			f.lostPromise(n)
 		case *ast.Identifier:
@@ -47,7 +51,10 @@ func (f *file) look() {
 		}
 	})
 	f.homemadeLocks()
-	f.results()
+	answers, _ := returned(f.tree.Script)
+	for _, a := range answers {
+		f.result(a)
+	}
 }
 
 func (f *file) warn(at ast.Node, format string, args ...any) {

@@ -29,29 +29,27 @@ func (x *exchange) readyz() reply {
 }
 
 // failedChecks returns a text for each failed check by its name, and what kind of trouble it
-// is: overloaded, unless a check says better.
+// is: that of the first check that says so, else overloaded.
 func (s *Server) failedChecks(ctx context.Context) (failed map[string]string, kind fault.Kind) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CheckTimeout)
 	defer cancel()
-	failed, kind = map[string]string{}, fault.Overloaded
-	var mu sync.Mutex
+	errs := make([]error, len(s.cfg.Checks))
 	var wg sync.WaitGroup
-	for _, c := range s.cfg.Checks {
-		wg.Go(func() {
-			err := c.Func(ctx)
-			if err == nil {
-				return
-			}
-			s.cfg.Log.WarnContext(ctx, "not ready", "check", c.Name, "error", err)
-			mu.Lock()
-			defer mu.Unlock()
-			failed[c.Name] = fault.Public(err)
-			switch k := fault.Of(err); k {
-			case fault.LockUnavailable, fault.StoreUnavailable:
-				kind = k
-			}
-		})
+	for i, c := range s.cfg.Checks {
+		wg.Go(func() { errs[i] = c.Func(ctx) })
 	}
 	wg.Wait()
+	failed, kind = map[string]string{}, fault.Overloaded
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		name := s.cfg.Checks[i].Name
+		s.cfg.Log.WarnContext(ctx, "not ready", "check", name, "error", err)
+		failed[name] = fault.Public(err)
+		if k := fault.Of(err); kind == fault.Overloaded && (k == fault.LockUnavailable || k == fault.StoreUnavailable) {
+			kind = k
+		}
+	}
 	return failed, kind
 }

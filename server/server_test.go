@@ -49,7 +49,7 @@ func TestHealth(t *testing.T) {
 	}})
 	g := do(t, s.Handler(), ask{target: "/readyz"})
 	failed, _ := g.envelope(t).DataAppend.Error["Failed"].(map[string]any)
-	if g.status != 503 || len(failed) != 2 || failed["store"] != "the database cannot be reached" || failed["locks"] == nil || g.header.Get("Retry-After") == "" {
+	if g.status != 503 || len(failed) != 2 || failed["store"] != "the database cannot be reached" || failed["locks"] == nil || g.kind(t) != "store_unavailable" || g.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", g.status, g.body)
 	}
 	if g := do(t, s.Handler(), ask{target: "/healthz"}); g.status != 200 || g.body != `{"Code":1}` {

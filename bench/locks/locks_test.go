@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { testserver.Main(m) }
 
 // A contender that does not lock would win every table. That a waiter of another library is
-// never woken (rueidislock's, now and then) is told and no failure: the tables show it.
+// never woken (seen once, of rueidislock) is told and no failure of ours.
 func TestContendersExclude(t *testing.T) {
 	addr := strings.TrimPrefix(testserver.Redis(t).URL(), "redis://")
 	for _, c := range contenders {

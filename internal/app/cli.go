@@ -56,8 +56,13 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	go func() {
-		<-signals
+		select {
+		case <-signals:
+		case <-ctx.Done():
+			return
+		}
 		signal.Stop(signals) // before anybody can see that the first was heard: the next has its default effect
 		cancel()
 		select {

@@ -13,7 +13,6 @@ CREATE TABLE _apiengine_platform.task_shown (
     at      BIGINT NOT NULL,
     PRIMARY KEY (tenant, task)
 ) WITH (fillfactor = 70);
-CREATE INDEX task_shown_at ON _apiengine_platform.task_shown (at);
 
 -- +goose Down
 DROP TABLE _apiengine_platform.task_shown;

@@ -13,7 +13,6 @@ CREATE TABLE task_shown (
     at      INTEGER NOT NULL,
     PRIMARY KEY (tenant, task)
 ) WITHOUT ROWID;
-CREATE INDEX task_shown_at ON task_shown (at);
 
 -- +goose Down
 DROP TABLE task_shown;

@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 	"testing/fstest" // for its in-memory folder; it does not import testing
 
@@ -20,8 +20,9 @@ import (
 // such a table are noted as they are at their next push.
 const schemaFiles = `CREATE TABLE IF NOT EXISTS _apiengine_schema_files (version bigint PRIMARY KEY, name text NOT NULL, sum text NOT NULL)`
 
-// checkApplied refuses files that have the version of another one, or that were changed.
-func (db *DB) checkApplied(ctx context.Context, folder fstest.MapFS) error {
+// checkApplied refuses files that have the version of another one, or that were changed. It
+// takes those that are noted as applied out of versions.
+func (db *DB) checkApplied(ctx context.Context, folder fstest.MapFS, versions map[int64]string) error {
 	var rows []struct {
 		Version   int64
 		Name, Sum string
@@ -29,46 +30,43 @@ func (db *DB) checkApplied(ctx context.Context, folder fstest.MapFS) error {
 	if _, err := db.one(ctx, ourStatement{sql: `SELECT version AS "Version", name AS "Name", sum AS "Sum" FROM _apiengine_schema_files`, rows: &rows}); err != nil {
 		return err
 	}
-	given := map[int64]string{}
-	for name := range folder {
-		given[schemaVersion(name)] = name
-	}
-	next := int64(0)
+	next := slices.Max(slices.Collect(maps.Keys(versions))) + 1
 	for _, r := range rows {
-		next = max(next, r.Version)
-	}
-	for version := range given {
-		next = max(next, version)
+		next = max(next, r.Version+1)
 	}
 	for _, r := range rows {
-		name := given[r.Version]
+		name := versions[r.Version]
 		switch {
-		case name == "" || schemaSum(folder[name]) == r.Sum:
+		case name == "":
+		case schemaSum(folder[name]) == r.Sum:
+			delete(versions, r.Version)
 		case name == r.Name:
-			return &SchemaError{File: name, Msg: fmt.Sprintf("was applied before with another text; write what is new into another file, such as %d_...", next+1)}
+			return &SchemaError{File: name, Msg: fmt.Sprintf("was applied before with another text; write what is new into another file, such as %d_...", next)}
 		default:
-			return &SchemaError{File: name, Msg: fmt.Sprintf("has the number %d, as %s has, which was applied; give it another one, such as %d", r.Version, r.Name, next+1)}
+			return &SchemaError{File: name, Msg: fmt.Sprintf("has the number %d, as %s has, which was applied; give it another one, such as %d", r.Version, r.Name, next)}
 		}
 	}
 	return nil
 }
 
 // noteApplied keeps which files were applied.
-func (db *DB) noteApplied(ctx context.Context, folder fstest.MapFS, names iter.Seq[string]) error {
-	for name := range names {
-		_, err := db.one(ctx, ourStatement{sql: `INSERT INTO _apiengine_schema_files (version, name, sum) VALUES ($1, $2, $3) ON CONFLICT (version) DO NOTHING`,
-			args: []any{schemaVersion(name), name, schemaSum(folder[name])}, effect: sqltext.Writes})
+func (db *DB) noteApplied(ctx context.Context, folder fstest.MapFS, versions map[int64]string) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	tx, err := db.Begin(ctx, Guard{})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	for version, name := range versions {
+		_, err := tx.ours(ctx, ourStatement{sql: `INSERT INTO _apiengine_schema_files (version, name, sum) VALUES ($1, $2, $3) ON CONFLICT (version) DO NOTHING`,
+			args: []any{version, name, schemaSum(folder[name])}, effect: sqltext.Writes})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func schemaVersion(name string) int64 {
-	number, _, _ := strings.Cut(name, "_")
-	version, _ := strconv.ParseInt(number, 10, 64) // schemaFolder has looked
-	return version
+	return tx.Commit(ctx)
 }
 
 // schemaSum tells two texts apart that differ in more than the ends of their lines.

@@ -64,7 +64,7 @@ const schemaTable = Reserved + "schema"
 func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []string, err error) {
 	db.schemas.Lock()
 	defer db.schemas.Unlock()
-	folder, err := schemaFolder(files)
+	folder, unnoted, err := schemaFolder(files)
 	if err != nil || len(folder) == 0 {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []st
 	if err := conns.PingContext(ctx); err != nil {
 		return nil, lost(ctx, err)
 	}
-	if err := db.checkApplied(ctx, folder); err != nil {
+	if err := db.checkApplied(ctx, folder, unnoted); err != nil {
 		return nil, err
 	}
 	provider, err := db.migrations(conns, folder)
@@ -98,11 +98,12 @@ func (db *DB) ApplySchema(ctx context.Context, files []SchemaFile) (applied []st
 	}
 	switch {
 	case err == nil:
-		return applied, db.noteApplied(ctx, folder, maps.Keys(folder))
+		return applied, db.noteApplied(ctx, folder, unnoted)
 	case conns.PingContext(ctx) != nil:
 		return applied, lost(ctx, err)
 	}
-	return applied, errors.Join(schemaFailure(failed, err), db.noteApplied(ctx, folder, slices.Values(applied)))
+	maps.DeleteFunc(unnoted, func(_ int64, name string) bool { return !slices.Contains(applied, name) })
+	return applied, errors.Join(schemaFailure(failed, err), db.noteApplied(ctx, folder, unnoted))
 }
 
 func (db *DB) migrations(conns *sql.DB, folder fs.FS) (*goose.Provider, error) {
@@ -125,26 +126,27 @@ func lost(ctx context.Context, err error) error {
 	return unavailable(err, "the database cannot be reached")
 }
 
-// schemaFolder checks the names, since goose passes over files that it does not understand.
-func schemaFolder(files []SchemaFile) (fstest.MapFS, error) {
-	folder, versions := fstest.MapFS{}, map[int64]string{}
+// schemaFolder checks the names, since goose passes over files that it does not understand,
+// and returns the files by name, and their names by version.
+func schemaFolder(files []SchemaFile) (folder fstest.MapFS, versions map[int64]string, err error) {
+	folder, versions = fstest.MapFS{}, map[int64]string{}
 	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b SchemaFile) int { return cmp.Compare(a.Name, b.Name) }) {
 		number, _, ok := strings.Cut(f.Name, "_")
 		version, err := strconv.ParseInt(number, 10, 64)
 		switch {
 		case !ok || err != nil || version < 1 || !strings.HasSuffix(f.Name, ".sql") || !fs.ValidPath(f.Name) || path.Base(f.Name) != f.Name:
-			return nil, &SchemaError{File: f.Name, Msg: "the name is not like 003_orders.sql"}
+			return nil, nil, &SchemaError{File: f.Name, Msg: "the name is not like 003_orders.sql"}
 		case versions[version] != "":
-			return nil, &SchemaError{File: f.Name, Msg: "has the same version as " + versions[version]}
+			return nil, nil, &SchemaError{File: f.Name, Msg: "has the same version as " + versions[version]}
 		case !strings.Contains(string(f.SQL), "+goose Up"):
-			return nil, &SchemaError{File: f.Name, Msg: "has no line `-- +goose Up`"}
+			return nil, nil, &SchemaError{File: f.Name, Msg: "has no line `-- +goose Up`"}
 		case strings.Contains(strings.ToLower(string(f.SQL)), Reserved):
-			return nil, &SchemaError{File: f.Name, Msg: "names a table that begins with " + Reserved + ", which belong to the platform"}
+			return nil, nil, &SchemaError{File: f.Name, Msg: "names a table that begins with " + Reserved + ", which belong to the platform"}
 		}
 		versions[version] = f.Name
 		folder[f.Name] = &fstest.MapFile{Data: f.SQL}
 	}
-	return folder, nil
+	return folder, versions, nil
 }
 
 // schemaLock is the advisory lock of this schema's migrations.
